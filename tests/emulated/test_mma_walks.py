@@ -35,8 +35,8 @@ def walks(tile: TileFma) -> list[Walk]:
 
 
 def values(random: np.random.Generator, dtype: DType, shape: tuple[int, int]) -> Array:
-    """All of a type of bytes; of others small integers, whose sums are exact."""
-    if dtype.is_integer and dtype.bits == 8:
+    """All of a type of bytes or narrower; of others small integers, whose sums are exact."""
+    if dtype.is_integer and dtype.bits <= 8:
         low, high = ends(dtype)
         return random.integers(low, high + 1, shape).astype(dtype.numpy)
     return random.integers(-4, 5, shape).astype(dtype.numpy)

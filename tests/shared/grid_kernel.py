@@ -104,7 +104,20 @@ def pack(lanes: Array, kr: int, k: int) -> Array:
 def panels(tile: TileFma, a: Array, b: Array) -> tuple[bytes, bytes]:
     """The panels of A (m, k) and B (k, n), both as wide as the grid."""
     packed = pack(a, tile.interleave_a, tile.k), pack(b.T, tile.kr, tile.k)
-    return packed[0].tobytes(), packed[1].tobytes()
+    if tile.a.held == 1:
+        return packed[0].tobytes(), packed[1].tobytes()
+    first, second = (in_pairs(panel) for panel in packed)
+    return first.tobytes(), second.tobytes()
+
+
+def in_pairs(nibbles: Array) -> Array:
+    """Two adjacent elements of 4 bits in each byte, the first in its low half.
+
+    >>> in_pairs(np.array([1, -1, 7, 0], np.int8)).tolist()
+    [241, 7]
+    """
+    low = nibbles.view(np.uint8) & 15
+    return low[0::2] | low[1::2] << 4
 
 
 def product(a: Array, b: Array, acc: DTypeLike) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.machine.isa import TileFma
-from tilewright.spec.dtype import BF16, F16, F32, F64, I4, I8, I16, I32, U8, DType
+from tilewright.spec.dtype import BF16, F16, F32, F64, I4X2, I8, I16, I32, U8, DType
 
 #: Down and across: all eight accumulators.
 GRID = (2, 4)
@@ -23,7 +23,7 @@ TILES = (
     _tile("xvi8ger4pp", U8, I8, I32, 4, 4),
     _tile("xvi8ger4pp", U8, U8, I32, 4, 4),
     _tile("xvi8ger4pp", I8, I8, I32, 4, 4),
-    _tile("xvi4ger8pp", I4, I4, I32, 4, 8),
+    _tile("xvi4ger8pp", I4X2, I4X2, I32, 4, 8),
 )
 
 

@@ -97,7 +97,7 @@ def _operand(dtype: DType, count: int) -> ctypes.Array[ctypes.c_char]:
     """Elements of varied bits: floats from 0.5 to 1, so that acc · b + 1 converges, or any integers."""
     varied = (np.arange(count) * 0.381966 % 1 + 1) / 2
     values = (varied * 256 - 128).astype(np.int8) if dtype.is_integer else varied
-    content = values.astype(dtype.numpy).tobytes()
+    content = values.astype(dtype.cell.numpy).tobytes()
     return (ctypes.c_char * len(content)).from_buffer_copy(content)
 
 

@@ -55,7 +55,7 @@ from tilewright.ir.nodes import (
 from tilewright.ir.primitives import PRIMITIVES
 from tilewright.ir.text import INDENT
 from tilewright.ir.verify import is_name
-from tilewright.spec.dtype import DTYPES
+from tilewright.spec.dtype import BUFFER_DTYPES
 from tilewright.spec.epilogue import parse_step
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.weights import Elements
@@ -367,7 +367,7 @@ class _Parser:
                 return
             space = spaces[line.next()]
             name, dtype = line.name(), line.name()
-            if dtype not in DTYPES:
+            if dtype not in BUFFER_DTYPES:
                 raise line.fail(f"unknown dtype {dtype!r}")
             size = None
             if line.take("["):
@@ -375,7 +375,7 @@ class _Parser:
                 line.expect("]")
             line.end()
             self.index += 1
-            yield Buffer(name, DTYPES[dtype], space, size)
+            yield Buffer(name, BUFFER_DTYPES[dtype], space, size)
 
     def block(self, indent: int) -> tuple[Statement, ...]:
         body: list[Statement] = []

@@ -209,6 +209,14 @@ class Function(ControlFlow):
             return left
         return right if left.known == 1 else self._binary("mul", left, right)
 
+    def bytes_of(self, count: Value, bits: int) -> Value:
+        """The bytes of a number of elements of some bits, which fill whole bytes; constants folded."""
+        if bits % 8 == 0:
+            return self.mul(count, bits // 8)
+        if count.known is not None:
+            return integer(count.known * bits // 8, count)
+        return self.ashr(self.mul(count, bits), integer(3, count))
+
     def shl(self, left: Value, right: Value) -> Value:
         """left << right."""
         return self._binary("shl", left, right)

@@ -10,7 +10,18 @@ from collections.abc import Callable
 
 from tilewright.errors import UnsupportedDtype
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import INT32, Type, Value, element_type, memory_type, truth_of, vector_of, zero
+from tilewright.llvm.values import (
+    INT8,
+    INT16,
+    INT32,
+    Type,
+    Value,
+    element_type,
+    memory_type,
+    truth_of,
+    vector_of,
+    zero,
+)
 from tilewright.spec.dtype import F16, F32, DType, Kind
 
 _FLOAT = element_type(F32)
@@ -56,9 +67,12 @@ class Convert:
         """The value as another type of the same kind of number, or an integer as a float that holds it.
 
         From and to the types of memory. Widening is exact. Narrowed floats are rounded to nearest, ties to
-        even; NaN stays NaN. Narrowed integers wrap around.
+        even; NaN stays NaN. Narrowed integers wrap around. Elements that share a byte come from vectors of as
+        many times the lanes.
         """
         f = self.f
+        if to.held > source.held:
+            return self._in_pairs(value)
         if source == to:
             return self._low_half(value, source) if source.is_nibble else value
         if source.kind is Kind.FLOAT:
@@ -83,6 +97,17 @@ class Convert:
             return self.f.and_(value, _every(value, 15))
         raised = self.f.shl(value, _every(value, 4))
         return self.f.ashr(raised, _every(raised, 4))
+
+    def _in_pairs(self, value: Value) -> Value:
+        """The low halves of adjacent bytes in one byte, the first one below.
+
+        Shifted by four bits, the half of the second byte is in its place; what is above is dropped.
+        """
+        f, lanes = self.f, value.type.lanes // 2
+        pairs = f.bitcast(value, vector_of(INT16, lanes))
+        moved = f.emit(pairs.type, f"lshr {pairs.typed}, {_every(pairs, 4).text}")
+        both = f.or_(f.and_(pairs, _every(pairs, 0x0F)), f.and_(moved, _every(pairs, ~0x0F)))
+        return f.trunc(both, vector_of(INT8, lanes))
 
     def _floats(self, value: Value, source: DType, to: DType) -> Value:
         f = self.f

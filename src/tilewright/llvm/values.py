@@ -21,6 +21,7 @@ class Type(NamedTuple):
 
 INT1 = Type("i1", "i1")
 INT8 = Type("i8", "i8")
+INT16 = Type("i16", "i16")
 INT32 = Type("i32", "i32")
 INT64 = Type("i64", "i64")
 POINTER = Type("ptr", "p0")
@@ -46,11 +47,12 @@ def element_type(dtype: DType) -> Type:
 
 
 def memory_type(dtype: DType) -> Type:
-    """The LLVM type that loads and stores of one element use: integers for floats of 16 bits and fewer.
+    """The LLVM type that loads and stores of one `DType.cell` use: integers for floats of 16 bits and fewer.
 
     Not every target can hold such floats in registers; conversions work on their bits.
     """
-    return Type(dtype.bits_type, dtype.bits_type) if dtype.bits < 32 else element_type(dtype)
+    cell = dtype.cell
+    return Type(cell.bits_type, cell.bits_type) if cell.bits < 32 else element_type(cell)
 
 
 def named_type(name: str) -> Type:

@@ -7,7 +7,7 @@ from enum import Enum
 
 from tilewright.errors import InvalidChoice, UnknownIsa, UnsupportedDtype, shown
 from tilewright.machine.arch import AARCH64, POWERPC64LE, RISCV64, X86_64
-from tilewright.spec.dtype import BF16, F16, F32, F64, I4, I8, I16, I32, I64, U8, DType, accumulator
+from tilewright.spec.dtype import BF16, F16, F32, F64, I4X2, I8, I16, I32, I64, U8, DType, accumulator
 
 
 class Lowering(Enum):
@@ -416,7 +416,7 @@ _MMA_TILES = (
     _mma("xvi8ger4pp", U8, I8, I32, 4, 4),
     _mma("xvi8ger4pp", U8, U8, I32, 4, 4),
     _mma("xvi8ger4pp", I8, I8, I32, 4, 4),
-    _mma("xvi4ger8pp", I4, I4, I32, 4, 8),
+    _mma("xvi4ger8pp", I4X2, I4X2, I32, 4, 8),
 )
 
 

@@ -352,9 +352,9 @@ def depth_block(machine: Machine, instruction: TileFma, tile: RegisterTile) -> i
     per_cycle = machine.isa.rate(instruction)
     wanted = machine.core.update_cycles * per_cycle / UPDATE_SHARE
     wanted = -(-int(wanted) // 64) * 64 * instruction.k
-    in_l1 = machine.l1.size / 2 / (tile.nr * instruction.b.size)
-    in_l2 = machine.l2.size / PANELS_L2_PART / (2 * tile.nr * instruction.b.size)
-    bytes_a_depth = 3 * ROW_TILES * tile.mr * instruction.a.size + 2 * tile.nr * instruction.b.size
+    in_l1 = machine.l1.size / 2 / instruction.b.bytes(tile.nr)
+    in_l2 = machine.l2.size / PANELS_L2_PART / instruction.b.bytes(2 * tile.nr)
+    bytes_a_depth = instruction.a.bytes(3 * ROW_TILES * tile.mr) + instruction.b.bytes(2 * tile.nr)
     beside_a = machine.l2.size / bytes_a_depth
     return _down(max(in_l1, min(wanted, in_l2, beside_a)), depth_unit(instruction))
 
@@ -367,8 +367,8 @@ def row_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: in
     through, and replaced by pseudo-LRU, so the block takes a third of what remains:
     mc·kc ≤ (L2 - 2·kc·nr) / 3 in bytes (a half measured 2 % slower at n = 4096).
     """
-    remaining = machine.l2.size - 2 * kc * tile.nr * instruction.b.size
-    return _down(remaining / instruction.a.size / 3 / kc, tile.mr)
+    remaining = machine.l2.size - instruction.b.bytes(2 * kc * tile.nr)
+    return _down(remaining * 8 / instruction.a.bits / 3 / kc, tile.mr)
 
 
 def column_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: int) -> int:
@@ -378,7 +378,7 @@ def column_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc:
     (inclusive copies of A, and C streaming through, take the rest): nc·kc ≤ share · L3.
     """
     last = machine.l3.size * LAST_CACHE_SHARE if machine.l3 else PANEL_WITHOUT_L3
-    return _down(last / instruction.b.size / kc, tile.nr)
+    return _down(last * 8 / instruction.b.bits / kc, tile.nr)
 
 
 def choose_blocking(machine: Machine, instruction: TileFma, columns: int = 0) -> Blocking:

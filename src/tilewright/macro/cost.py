@@ -41,7 +41,7 @@ def tile_cycles(
     """
     isa, core = machine.isa, machine.core
     vectors = tile.nr // isa.lanes(instruction.acc)
-    bytes_a_step = tile.nr * instruction.b.size * instruction.k
+    bytes_a_step = instruction.b.bytes(tile.nr * instruction.k)
     steps = -(-depth // instruction.k)
     from_l2 = bytes_a_step * steps > machine.l1.size / 2
     step = max(

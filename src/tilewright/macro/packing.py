@@ -20,7 +20,8 @@ class PanelForm:
     ----------
     storage : element type in the panels: the multiply instruction's.
     lanes : of one panel: mr of A, nr of B (M0, N0 of mmt4d).
-    kr : consecutive depths of a lane that are adjacent (K0).
+    kr : consecutive depths of a lane that are adjacent (K0); the last axis has `DType.held` of them in each
+        item, and so is shorter where several share a byte.
     unit : the depth is padded with zeros to a multiple of this.
     parts : what becomes of complex numbers.
     """
@@ -40,7 +41,12 @@ class PanelForm:
         """
         across, deep = self.parts.spread
         padded = -(-depth * deep // self.unit) * self.unit
-        return (-(-lanes * across // self.lanes), padded // self.kr, self.lanes, self.kr)
+        return (-(-lanes * across // self.lanes), padded // self.kr, *self.tile)
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """The sizes of one tile in memory: lanes, and the cells of kr depths."""
+        return self.lanes, self.kr // self.storage.held
 
 
 @lru_cache(maxsize=64)

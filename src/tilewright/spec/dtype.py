@@ -49,8 +49,8 @@ class DType:
     Attributes
     ----------
     name : the project's spelling, as in kernel names and on the command line ("f32").
-    bits : size of one element in memory. Integers of 4 bits take a byte each, as in ml_dtypes, of which
-        the low half counts.
+    bits : size of one element in memory. In arrays integers of 4 bits take a byte each, as in ml_dtypes, of
+        which the low half counts.
     kind : float, signed or unsigned integer, or complex number.
     numpy_name : what ``numpy.dtype`` accepts for it, or its name in ml_dtypes.
     significand : bits of precision of a float, the hidden one included; all the bits of an integer.
@@ -63,6 +63,8 @@ class DType:
         none: such elements are widened before anything is computed.
     c_name : the type in C; of integers the one of ``stdint.h``. "void" where C and C++ have no common name.
     uses : which features beside products take the type.
+    packed_in : of elements narrower than a byte: the type of the bytes that hold several, the first in the
+        lowest bits. Arrays have no such elements; packed panels have.
     """
 
     name: str
@@ -76,9 +78,12 @@ class DType:
     llvm_name: str = ""
     c_name: str = "void"
     uses: Use = Use.NONE
+    packed_in: DType | None = None
 
     def __post_init__(self) -> None:
-        if self.is_integer:
+        if self.packed_in is not None:
+            object.__setattr__(self, "c_name", self.packed_in.c_name)
+        elif self.is_integer:
             object.__setattr__(self, "llvm_name", self.bits_type)
             object.__setattr__(self, "c_name", f"{'u' * (self.kind is Kind.UNSIGNED)}int{self.bits}_t")
 
@@ -86,9 +91,27 @@ class DType:
         return hash(self.name)  # problems are keys of caches, and are hashed with their types
 
     @property
+    def cell(self) -> DType:
+        """The type that loads and stores address: this one, or that of the bytes it is packed in."""
+        return self.packed_in or self
+
+    @property
+    def held(self) -> int:
+        """Elements in one `cell`."""
+        return self.cell.bits // self.bits
+
+    @property
     def size(self) -> int:
-        """Bytes of one element."""
-        return self.bits // 8
+        """Bytes of one `cell`: of one element, unless several share a byte."""
+        return self.cell.bits // 8
+
+    def bytes(self, count: int) -> int:
+        """Bytes of some elements that fill whole cells.
+
+        >>> F32.bytes(8), I4X2.bytes(8)
+        (32, 4)
+        """
+        return count * self.bits // 8
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
@@ -127,7 +150,7 @@ class DType:
 
     @property
     def is_nibble(self) -> bool:
-        """Whether values are integers of which only the low half of a byte counts."""
+        """Whether values are integers of 4 bits: of a byte in an array only the low half counts."""
         return self.is_integer and self.significand == 4
 
     @property
@@ -212,6 +235,7 @@ I4 = DType("i4", 8, Kind.SIGNED, "int4", 4, extension=True)
 U4 = DType("u4", 8, Kind.UNSIGNED, "uint4", 4, extension=True)
 I8 = DType("i8", 8, Kind.SIGNED, "int8", 8, uses=Use.SUMS)
 U8 = DType("u8", 8, Kind.UNSIGNED, "uint8", 8)
+I4X2 = DType("i4x2", 4, Kind.SIGNED, "int4", 4, extension=True, packed_in=U8)
 I16 = DType("i16", 16, Kind.SIGNED, "int16", 16, uses=Use.SUMS)
 I32 = DType("i32", 32, Kind.SIGNED, "int32", 32, uses=_WHOLE)
 I64 = DType("i64", 64, Kind.SIGNED, "int64", 64, uses=_WHOLE)
@@ -224,6 +248,9 @@ E5M2 = DType("f8e5m2", 8, Kind.FLOAT, "float8_e5m2", 3, exponent=5, extension=Tr
 DTYPES: dict[str, DType] = {
     dtype.name: dtype for dtype in (F64, F32, BF16, F16, I4, U4, I8, U8, I16, I32, I64, C64, C128, E4M3, E5M2)
 }
+
+#: Every element type that a buffer of tile IR may have, by name: also those that only packed panels have.
+BUFFER_DTYPES: dict[str, DType] = {**DTYPES, I4X2.name: I4X2}
 
 #: The types that `matmul` and `Gemm` have kernels for; the first two come first in compiled tables.
 GEMM_DTYPES: tuple[DType, ...] = (F32, F64, *(d for d in DTYPES.values() if d not in (F32, F64)))

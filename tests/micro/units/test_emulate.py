@@ -30,6 +30,7 @@ from tilewright.machine.isa import AVX512, ISAS, NEON, SVE, VSX, Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.spec.dtype import I4, parse_dtype
 
 #: Products of two types, and of one into another: A, B, C.
 TYPES = (
@@ -98,7 +99,8 @@ def test_every_instruction(isa: Isa, tile: TileFma) -> None:
     """As the only one of its row, on operands and sums of its own types."""
     machine = emulating(isa, tile)
     a, b, c = LAYOUTS[(isa.tiles.index(tile) * 2) % len(LAYOUTS)]  # turned, its operands change places
-    problem = Gemm(dtype=tile.a, b_dtype=tile.b, out_dtype=tile.acc, a=a, b=b, c=c)
+    left, right = (parse_dtype(panel.numpy) for panel in (tile.a, tile.b))  # in arrays: not packed
+    problem = Gemm(dtype=left, b_dtype=right, out_dtype=tile.acc, a=a, b=b, c=c)
     check_gemm(problem, machine, shapes_around(problem, machine))
 
 
@@ -111,6 +113,22 @@ def test_every_row_and_type(isa: Isa, types: tuple[str, str, str]) -> None:
     strategy = ("packing", "auto", "tiling")[number % 3]
     problem = Gemm(dtype=types[0], b_dtype=types[1], out_dtype=types[2], a=a, b=b, c=c, strategy=strategy)
     check_gemm(problem, machine, shapes_around(problem, machine))
+
+
+@pytest.mark.parametrize("layout", ["row", "col"])
+def test_every_pair_of_nibbles(layout: str) -> None:
+    """All 256 products of two integers of 4 bits, at each place of a word in the panels and behind it."""
+    machine = emulating(VSX.limited(every_feature(VSX)))
+    assert machine.isa.tile(I4).a.held == 2
+    kernel = tw.compile(Gemm(dtype="i4", out_dtype="i32", a=layout, b=layout), machine)
+    every = np.arange(-8, 8)
+    for depths, place in ((1, 0), *((8, place) for place in range(8)), (11, 7), (11, 8), (11, 10)):
+        a, b = np.zeros((16, depths), int), np.zeros((depths, 16), int)
+        a[:, place] = b[place] = every
+        operands = (in_layout(array.astype(I4.numpy), kernel.problem.a) for array in (a, b))
+        c = np.zeros((16, 16), np.int32)
+        kernel(*operands, c)
+        np.testing.assert_array_equal(c, np.outer(every, every), err_msg=f"depth {place} of {depths}")
 
 
 @pytest.mark.parametrize(("isa", "dtype", "out"), crossed((NEON, SVE, VSX, AVX512), BATCHES, 2), ids=named)

@@ -43,6 +43,7 @@ TYPES: tuple[tuple[str, str | None, str | None], ...] = (
     ("i8", None, "i32"),
     ("u8", "i8", "i32"),
     ("i16", None, None),
+    ("i4", None, "i32"),
     ("c64", None, None),
 )
 #: Every combination with a packed operand.
@@ -64,10 +65,11 @@ def numbers(shape: tuple[int, int], dtype: DType, seed: int) -> Array:
 
 
 def packed(matrix: Array, problem: Packing, machine: Machine) -> Array:
-    """A matrix in panels as the packing nest makes them, in a flat buffer of exactly their length."""
+    """A matrix in panels as the packing nest makes them, in a flat buffer of exactly as many elements."""
     form = panel_form(problem.types, problem.role, machine)
     lanes, depth = problem.role.lanes_and_depth(matrix.shape)
-    panels = np.full(int(np.prod(form.shape(lanes, depth))), 99).astype(form.storage.numpy)
+    items = int(np.prod(form.shape(lanes, depth)))
+    panels = np.full(items * form.storage.held, 99).astype(form.storage.numpy)
     strides = problem.role.lanes_and_depth((matrix.shape[1], 1))
     names = ("lanes", "depth", "lane_stride", "depth_stride")
     program = build_packing(problem, form, "g")

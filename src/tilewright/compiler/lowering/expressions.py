@@ -145,7 +145,7 @@ class Scope:
 
     def offset_bytes(self, part: Slice) -> Value:
         """Bytes from the start of its buffer to a slice."""
-        return self.f.mul(self.integer(part.offset), self.dtype(part.buffer).size)
+        return self.f.bytes_of(self.integer(part.offset), self.dtype(part.buffer).bits)
 
     def dtype(self, buffer: str) -> DType:
         """The element type of a buffer."""

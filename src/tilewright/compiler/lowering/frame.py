@@ -115,7 +115,8 @@ def _locals(program: Program, f: Function) -> dict[str, Value]:
     for buffer in program.buffers:
         if buffer.space is Space.LOCAL:
             assert buffer.size is not None
-            found[buffer.name] = f.alloca(memory_type(buffer.dtype), buffer.size, LOCAL_ALIGNMENT)
+            cells = buffer.size // buffer.dtype.held
+            found[buffer.name] = f.alloca(memory_type(buffer.dtype), cells, LOCAL_ALIGNMENT)
     return found
 
 

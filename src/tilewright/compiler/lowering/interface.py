@@ -45,7 +45,7 @@ def scratch_layout(program: Program) -> ScratchLayout:
             assert buffer.size is not None
             start = _whole_pages(ends[-1]) + number * SCRATCH_STAGGER
             offsets[buffer.name] = start
-            ends.append(start + buffer.size * buffer.dtype.size)
+            ends.append(start + buffer.dtype.bytes(buffer.size))
             number += 1
         if space is Space.SHARED:
             shared = ends[-1]

@@ -119,7 +119,7 @@ class PackKernel:
         self.word_bits = source.bits * kr
         self.chunks = chunks(self.lanes, max(1, isa.vector_bits // self.word_bits))
         self.edge = isa.edge_of(source.real)
-        self.group_bytes = panel * kr * self.depths * to.size  # of one word of every lane
+        self.group_bytes = to.bytes(panel * kr * self.depths)  # of one word of every lane
 
     @property
     def name(self) -> str:
@@ -143,7 +143,7 @@ class PackKernel:
         lanes, size = f.arguments["lanes"], self.source.size
         lane_bytes, depth_bytes = (f.mul(f.arguments[name], size) for name in ("lane_stride", "depth_stride"))
         units = f.ceildiv(f.mul(f.arguments["depth"], self.depths), int64(self.unit))
-        panel_bytes = f.mul(units, self.unit * self.panel * self.to.size)
+        panel_bytes = f.mul(units, self.to.bytes(self.unit * self.panel))
         state = [int64(0), f.arguments["destination"], f.arguments["source"]]
         begin, *state = self._side_by_side(f, state, (lane_bytes, depth_bytes), panel_bytes)
         with f.carried_loop(begin, lanes, int64(self.lanes), state, "panel") as (first, values, advance):
@@ -258,7 +258,7 @@ class PackKernel:
     @property
     def _lane_bytes(self) -> int:
         """Bytes from one lane of the source to the next in a row of the panel."""
-        return self.parts.spread[0] * self.kr * self.to.size
+        return self.to.bytes(self.parts.spread[0] * self.kr)
 
     @property
     def _plain(self) -> bool:
@@ -428,10 +428,20 @@ class PackKernel:
                 value = f.load(kind, f.at(at, f.mul(word, depth_bytes)), size)
                 f.store(Convert(f, half=self.isa.half)(value, self.source, self.to), to, self.to.size)
             else:
-                with f.loop(int64(0), int64(self.kr), int64(1), "depth") as inner:
-                    p = f.add(f.mul(word, self.kr), inner)
-                    exists = f.icmp("<", p, depth)
-                    place = f.at(at, f.mul(f.select(exists, p, int64(0)), depth_bytes))
-                    value = Convert(f, half=self.isa.half)(f.load(kind, place, size), self.source, self.to)
-                    value = f.select(exists, value, zero(value.type))
-                    f.store(value, f.at(to, f.mul(inner, self.to.size)), self.to.size)
+                with f.loop(int64(0), int64(self.kr), int64(self.to.held), "depth") as inner:
+                    first = f.add(f.mul(word, self.kr), inner)
+                    depths = [f.add(first, beside) for beside in range(self.to.held)]
+                    value = self._cell(f, at, depths, depth_bytes)
+                    f.store(value, f.at(to, f.bytes_of(inner, self.to.bits)), self.to.size)
+
+    def _cell(self, f: Function, lane: Value, depths: list[Value], depth_bytes: Value) -> Value:
+        """The elements of one lane that share a cell of the panel; those behind the depth are zero."""
+        kind, convert = memory_type(self.source.real), Convert(f, half=self.isa.half)
+        to = self.to if len(depths) == 1 else self.source
+        values = []
+        for p in depths:
+            exists = f.icmp("<", p, f.arguments["depth"])
+            place = f.at(lane, f.mul(f.select(exists, p, int64(0)), depth_bytes))
+            value = convert(f.load(kind, place, self.source.real.size), self.source, to)
+            values.append(f.select(exists, value, zero(value.type)))
+        return values[0] if to == self.to else convert(f.build_vector(values), to, self.to)

@@ -217,7 +217,7 @@ class Dispatch:
     def _cover(self, f: Function, heights: dict[int, Callee], target: _Target, columns: Value) -> None:
         """Calls the variants whose heights sum to the rows, tallest first."""
         g = f.arguments
-        a_step = f.mul(g["a_lane"], self.kernel.a.dtype.size)
+        a_step = f.bytes_of(g["a_lane"], self.kernel.a.dtype.bits)
         c_step = f.mul(target.row, target.size)
         rows = g["rows"]
         state: list[Value] = [int64(0), g["a"], target.c]

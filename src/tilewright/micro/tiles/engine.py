@@ -90,7 +90,7 @@ class EngineKernel(MicroKernel):
         count = 0 if unit.resident else down * across
         grid = list(self._resident if unit.resident else acc[:count])
         biases = list(acc[count:])
-        b_bytes = one.n * one.kr * one.b.size
+        b_bytes = one.b.bytes(one.n * one.kr)
         operands_b = [unit.load_b(f, f.at(b, j * b_bytes), j) for j in range(across)]
         if unit.bias == "column":
             pairs = zip(operands_b, biases, strict=True)
@@ -158,11 +158,11 @@ class EngineKernel(MicroKernel):
     def _place(self, f: Function, call: TileCall, step: int) -> tuple[Value, Value]:
         """Addresses of the operands of one of the first steps; those of step 0 if there is no such step."""
         found = []
-        for pointer, depth, size in (
-            (call.a.pointer, call.a.depth, self.a.dtype.size),
-            (call.b.pointer, call.b.depth, self.b.dtype.size),
+        for pointer, depth, bits in (
+            (call.a.pointer, call.a.depth, self.a.dtype.bits),
+            (call.b.pointer, call.b.depth, self.b.dtype.bits),
         ):
-            offset = f.mul(depth, step * size)
+            offset = f.bytes_of(depth, step * bits)
             if step and call.depth.known is None:
                 offset = f.select(f.icmp(">", call.depth, step), offset, int64(0))
             found.append(f.at(pointer, offset))
@@ -171,7 +171,7 @@ class EngineKernel(MicroKernel):
     def _loads(self, f: Function, part: TilePart, a: Value, b: Value) -> Iterator[list[Value]]:
         """The operands of a step, those of A first; each run of them is loaded when it is requested."""
         (down, across), unit, one = self._grid(part), self.unit, self.instruction
-        a_bytes, b_bytes = one.m * one.interleave_a * one.a.size, one.n * one.kr * one.b.size
+        a_bytes, b_bytes = one.a.bytes(one.m * one.interleave_a), one.b.bytes(one.n * one.kr)
         for i in range(0, down, unit.together):
             yield unit.load_run_a(f, f.at(a, i * a_bytes), range(i, min(i + unit.together, down)))
         for j in range(0, across, unit.together):
@@ -181,7 +181,7 @@ class EngineKernel(MicroKernel):
         self, f: Function, part: TilePart, call: TileCall, state: list[Value], counts: tuple[int, int]
     ) -> list[Value]:
         """Emits `counts[0]` steps, of which `counts[1]` load; returns the state of the loop after them."""
-        a_bytes, b_bytes = f.mul(call.a.depth, self.a.dtype.size), f.mul(call.b.depth, self.b.dtype.size)
+        a_bytes, b_bytes = self.step_bytes(f, call)
         (steps, loading), (down, across) = counts, self._grid(part)
         a, b, *rest = state
         sums = down * across + BIAS_SETS * self._biases(part)

@@ -327,8 +327,12 @@ class MicroKernel(ABC):
     def group_bytes(self, f: Function, call: TileCall, depth: Value) -> tuple[Value, Value]:
         """Bytes of A and of B from one group of depths to the next: whole steps of the instruction."""
         steps = f.ceildiv(depth, int64(self.instruction.k))
-        a_bytes, b_bytes = f.mul(call.a.depth, self.a.dtype.size), f.mul(call.b.depth, self.b.dtype.size)
+        a_bytes, b_bytes = self.step_bytes(f, call)
         return f.mul(steps, a_bytes), f.mul(steps, b_bytes)
+
+    def step_bytes(self, f: Function, call: TileCall) -> tuple[Value, Value]:
+        """Bytes of A and of B from one step of the depth to the next."""
+        return f.bytes_of(call.a.depth, self.a.dtype.bits), f.bytes_of(call.b.depth, self.b.dtype.bits)
 
     def _walk_batch(
         self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], acc: list[Value]
@@ -336,9 +340,9 @@ class MicroKernel(ABC):
         """Accumulates every product of a batch in the same registers."""
         assert call.batch is not None
         batch = call.batch
-        # Bytes of a pointer, or of an element.
-        sizes = (8, 8) if batch.addresses else (self.a.dtype.size, self.b.dtype.size)
-        a_bytes, b_bytes = f.mul(batch.a_step, sizes[0]), f.mul(batch.b_step, sizes[1])
+        # Bits of a pointer, or of an element.
+        bits = (64, 64) if batch.addresses else (self.a.dtype.bits, self.b.dtype.bits)
+        a_bytes, b_bytes = f.bytes_of(batch.a_step, bits[0]), f.bytes_of(batch.b_step, bits[1])
         state = [call.a.pointer, call.b.pointer, *acc]
         with f.carried_loop(int64(0), batch.products, int64(1), state, "batch") as (_, values, advance):
             a, b, *sums = values
@@ -450,8 +454,7 @@ class MicroKernel(ABC):
         bases, b, acc = state[:groups], state[groups], state[groups + 1 :]
         rows = [f.at(bases[group], step) for group, step in pointers.rows]
         following = self.depth_step(f, part, rows, b, masks, acc, fresh=call.update.added)
-        a_bytes = f.mul(call.a.depth, self.a.dtype.size)
-        b_bytes = f.mul(call.b.depth, self.b.dtype.size)
+        a_bytes, b_bytes = self.step_bytes(f, call)
         return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
 
     def _row_pointers(self, f: Function, call: TileCall, rows: int) -> _RowPointers:
@@ -461,12 +464,13 @@ class MicroKernel(ABC):
         loop; LLVM alone would compute the addresses by a chain of 12 dependent additions. Taller tiles would
         run out of registers: they have one base pointer for every 8 rows instead.
         """
-        size = self.a.dtype.size
+        bits = self.a.dtype.bits
         if self.adjacent_a or call.a.lane.known is not None:
             lane = self.instruction.interleave_a if self.adjacent_a else call.a.lane.known
             assert lane is not None
-            return _RowPointers([call.a.pointer], [(0, int64(row * lane * size)) for row in range(rows)])
-        stride = f.mul(call.a.lane, size)
+            known = [(0, int64(row * lane * bits // 8)) for row in range(rows)]
+            return _RowPointers([call.a.pointer], known)
+        stride = f.bytes_of(call.a.lane, bits)
         together = rows if rows <= ROWS_OF_ONE_POINTER else ROWS_PER_POINTER
         offsets: dict[int, Value] = {0: int64(0)}
         for row in range(1, together):

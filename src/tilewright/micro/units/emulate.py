@@ -23,6 +23,7 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.micro.units.multiply import Multiply, VectorMultiply
+from tilewright.spec.dtype import DType
 
 #: Accumulators in the frame begin on a cache line.
 ALIGNMENT = 64
@@ -95,12 +96,8 @@ class EmulatedEngine(Multiply):
             with f.carried_loop(int64(0), int64(tile.k), int64(1), [total], "p") as (p, values, advance):
                 left = self._element(f, i, p, (tile.interleave_a, tile.m * tile.interleave_a))
                 right = self._element(f, j, p, (tile.kr, columns * tile.kr))
-                one = convert(
-                    f.load(memory_type(tile.a), f.at(a, f.mul(left, tile.a.size)), 1), tile.a, tile.acc
-                )
-                other = convert(
-                    f.load(memory_type(tile.b), f.at(b, f.mul(right, tile.b.size)), 1), tile.b, tile.acc
-                )
+                one = convert(_loaded(f, tile.a, a, left), tile.a, tile.acc)
+                other = convert(_loaded(f, tile.b, b, right), tile.b, tile.acc)
                 advance([f.multiply_add(one, other, values[0], fused=self.isa.fused)])
             f.store(advance.results[0], place, size)
         return acc
@@ -122,6 +119,15 @@ class EmulatedEngine(Multiply):
             pieces = [f.load(kind, f.at(acc, row * tile.n * size), size) for acc in accs]
             firsts = range(0, len(pieces), together)
             yield [f.concatenate(pieces[first : first + together]) for first in firsts]
+
+
+def _loaded(f: Function, dtype: DType, panel: Value, number: Value) -> Value:
+    """An element of a panel; of a byte that holds several, in the lowest bits."""
+    cell = f.load(memory_type(dtype), f.at(panel, f.bytes_of(number, dtype.bits)), 1)
+    if dtype.held == 1:
+        return cell
+    place = f.trunc(f.mul(f.and_(number, int64(dtype.held - 1)), dtype.bits), cell.type)
+    return f.emit(cell.type, f"lshr {cell.typed}, {place.text}")
 
 
 def emulate(isa: Isa, tile: TileFma) -> Multiply:

@@ -23,7 +23,6 @@ from tilewright.micro.units.multiply import Multiply
 from tilewright.spec.dtype import Kind
 
 _VECTOR = vector_of(INT8, 16)
-_PAIRS_OF_BYTES = vector_of(Type("i16", "i16"), 16)
 _PAIR = Type("<256 x i1>", "v256i1")
 _TWO_VECTORS = Type(f"{{ {_VECTOR.text}, {_VECTOR.text} }}", "")
 _ACCUMULATOR = Type("<512 x i1>", "v512i1")
@@ -67,13 +66,12 @@ class Mma(Multiply):
     xvf16ger2pp    f16    f32    4 4 2 four lanes of 2 depths
     xvi16ger2pp    i16    i32    4 4 2 four lanes of 2 depths
     xvi8ger4pp     i8,u8  i32    4 4 4 four lanes of 4 depths; of any two signs
-    xvi4ger8pp     i4     i32    4 4 8 four lanes of 8 depths, a byte each
+    xvi4ger8pp     i4x2   i32    4 4 8 four lanes of 8 depths, two in a byte
     ============== ====== ====== ===== =========================================================
 
     Integer sums wrap around; the saturating forms (spp) are not used. Panels of bytes hold the plain
     elements, and depths behind k are zero in both operands. xvi4ger8pp sums over the eight nibbles of a
-    word, of any order that A and B share. Panels hold a byte for each element, as arrays do, of which the low
-    half counts; pairs of nibbles are packed into bytes as they are loaded, the lower depth in the low one.
+    word, of any order that A and B share.
 
     Elements are numbered from the left of a register, which little-endian loads fill from the right, so
     element i in memory multiplies into row 3 - i of the accumulator; LLVM's disassemble.acc gives these rows
@@ -95,11 +93,6 @@ class Mma(Multiply):
         bytewise = tile.instruction == "xvi8ger4pp"
         return _SIGNS[tile.a.kind, tile.b.kind] if bytewise else _Signs.PLAIN
 
-    @property
-    def _nibbles(self) -> bool:
-        """Whether the instruction packs two panel elements into one byte."""
-        return self.tile.a.is_nibble
-
     # --- the grid -----------------------------------------------------------------------------
 
     def zero(self, f: Function, down: int, across: int) -> Value:  # noqa: ARG002
@@ -118,20 +111,18 @@ class Mma(Multiply):
         return self._load(f, pointer, flip=self._signs is _Signs.ROW)
 
     def _load(self, f: Function, pointer: Value, *, flip: bool) -> Value:
-        if self._nibbles:
-            return _nibbles_in_pairs(f, f.load(_PAIRS_OF_BYTES, pointer, 1))
         plain = f.load(_VECTOR, pointer, 1)
         return _flipped(f, plain) if flip else plain
 
     def load_run_a(self, f: Function, pointer: Value, places: range) -> list[Value]:
         """One operand or two, by one instruction; of float64 one is two registers."""
-        if len(places) == 1 or self.tile.a.bits == 64 or self._nibbles:
+        if len(places) == 1 or self.tile.a.bits == 64:
             return super().load_run_a(f, pointer, places)
         return self._load_two(f, pointer, flip=self._signs is _Signs.COLUMN)
 
     def load_run_b(self, f: Function, pointer: Value, places: range) -> list[Value]:
         """One operand or two, by one instruction."""
-        if len(places) == 1 or self._nibbles:
+        if len(places) == 1:
             return super().load_run_b(f, pointer, places)
         return self._load_two(f, pointer, flip=self._signs is _Signs.ROW)
 
@@ -213,20 +204,6 @@ def _load_pair(f: Function, pointer: Value) -> Value:
 def _flipped(f: Function, value: Value) -> Value:
     """The sign bit of every byte changed: bytes wrap around, so minus 128 is the same as plus 128."""
     return f.minus(value, _FLIPPED_ZERO)
-
-
-def _nibbles_in_pairs(f: Function, pairs: Value) -> Value:
-    """Pairs of bytes as bytes: the low halves of both, the first one below.
-
-    Shifted by four bits, the half of the second byte is in its place; what is above is dropped.
-    """
-    moved = f.emit(pairs.type, f"lshr {pairs.typed}, {_splat(pairs, 4).text}")
-    both = f.or_(f.and_(pairs, _splat(pairs, 0x0F)), f.and_(moved, _splat(pairs, ~0x0F)))
-    return f.trunc(both, _VECTOR)
-
-
-def _splat(like: Value, number: int) -> Value:
-    return Value(like.type, f"splat (i16 {number})")
 
 
 def _field(f: Function, parts: Value, number: int) -> Value:

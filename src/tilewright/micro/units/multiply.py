@@ -85,12 +85,12 @@ class Multiply(ABC):
 
     def load_run_a(self, f: Function, pointer: Value, places: range) -> list[Value]:
         """Operands of A that are adjacent in a packed panel, at most `together`."""
-        size = self.tile.m * self.tile.interleave_a * self.tile.a.size
+        size = self.tile.a.bytes(self.tile.m * self.tile.interleave_a)
         return [self.load_a(f, f.at(pointer, number * size), down) for number, down in enumerate(places)]
 
     def load_run_b(self, f: Function, pointer: Value, places: range) -> list[Value]:
         """Operands of B that are adjacent in a packed panel, at most `together`."""
-        size = self.tile.n * self.tile.kr * self.tile.b.size
+        size = self.tile.b.bytes(self.tile.n * self.tile.kr)
         return [self.load_b(f, f.at(pointer, number * size), across) for number, across in enumerate(places)]
 
     @abstractmethod

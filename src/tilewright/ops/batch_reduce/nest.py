@@ -329,7 +329,8 @@ def cover_product(product: TileProduct, machine: Machine) -> Cover:
     cover = choose_cover(machine, instruction, edge, (product.rows, product.columns * parts, depth))
     if direct:
         return cover
-    limit = max(1, LOCAL_PANEL_BYTES // (max(1, product.depth) * parts * instruction.b.size))
+    lane_bytes = instruction.b.bytes(max(instruction.b.held, product.depth) * parts)
+    limit = max(1, LOCAL_PANEL_BYTES // lane_bytes)
     cover = _narrowed(cover, limit, max(isa.lanes(types.acc), instruction.n))
     return Cover(cover.heights, tuple((size // parts, count) for size, count in cover.widths))
 

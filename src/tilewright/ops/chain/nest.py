@@ -155,7 +155,7 @@ def rows_of_block(problem: LinearChain, blocking: Blocking, machine: Machine, on
     The panels of the widest layer take at most `LAST_CACHE_SHARE` of the last cache.
     """
     last = machine.l3.size * LAST_CACHE_SHARE if machine.l3 else PANEL_WITHOUT_L3
-    most = int(last) // (max(problem.sizes) * one.a.size)
+    most = int(last) // one.a.bytes(max(problem.sizes))
     rows = min(ROW_BLOCKS * blocking.mc, most)
     return max(blocking.mr, rows // blocking.mr * blocking.mr)
 

@@ -185,7 +185,7 @@ def _tiles(packed: PackedMatrix) -> Array:
         kernel = packing_kernel(Role.B, U8, I8, host_machine())
         elements = contiguous(elements_of(packed), np.dtype(np.uint8))
         lanes, depth = Role.B.lanes_and_depth(packed.shape)
-        data = aligned_empty(form.shape(lanes, depth), form.storage.numpy)
+        data = aligned_empty(form.shape(lanes, depth), form.storage.cell.numpy)
         kept = packed.routes[form] = kernel(elements, data)
     tiles: Array = kept
     return tiles

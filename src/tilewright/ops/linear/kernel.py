@@ -173,9 +173,9 @@ class PackedGemmKernel(GemmKernel):
         if not isinstance(tiles, np.ndarray):
             self._refuse(operand, "type", type(tiles).__name__, "PackedMatrix or numpy.ndarray")
         for what, found, required in (
-            ("dtype", tiles.dtype, form.storage.numpy),
+            ("dtype", tiles.dtype, form.storage.cell.numpy),
             ("dimensions", tiles.ndim, 4),
-            ("tiles", tiles.shape[-2:], (form.lanes, form.kr)),
+            ("tiles", tiles.shape[-2:], form.tile),
             ("contiguous, aligned =", (tiles.flags.c_contiguous, tiles.flags.aligned), (True, True)),
         ):
             if found != required:

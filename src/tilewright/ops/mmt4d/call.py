@@ -23,6 +23,7 @@ from tilewright.errors import (
 from tilewright.ops.gemm.call import find_dtype
 from tilewright.ops.mmt4d.problem import TILE_COUNTS, Mmt4d
 from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
+from tilewright.ops.packing.words import tiles_of
 from tilewright.ops.transpose.call import transpose
 from tilewright.spec.arguments import check_number, out_array
 
@@ -80,7 +81,7 @@ def mmt4d_kernel(tiles: tuple[int, int, int], lhs: np.dtype[Any], rhs: np.dtype[
 def _tiles(value: Any, name: str) -> Array:
     """An operand as an array of four axes."""
     if isinstance(value, PackedMatrix):
-        return value.data4d
+        return tiles_of(value)
     array = as_array(value, name)
     if array.ndim != 4:
         raise InvalidOperand(name=name, reason=f"it has {array.ndim} dimensions, tiles have 4")

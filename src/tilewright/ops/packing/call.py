@@ -22,7 +22,7 @@ from tilewright.macro.packing import PanelForm
 from tilewright.ops.gemm.call import find_dtype
 from tilewright.ops.packing.matrix import PackedForm, PackedMatrix, aligned_empty
 from tilewright.ops.packing.problem import Packing
-from tilewright.ops.packing.words import dequantised, repacked_weight
+from tilewright.ops.packing.words import dequantised, repacked_weight, tiles_of
 from tilewright.ops.transpose.call import transpose
 from tilewright.spec.arguments import MAX_TILE, as_integers, as_items, parse_choice
 from tilewright.spec.dtype import DType
@@ -60,7 +60,7 @@ class PackingKernel(Kernel):
         if not isinstance(panels, np.ndarray):
             self._refuse(target, "type", type(panels).__name__, "numpy.ndarray")
         for what, found, needed in (
-            ("dtype", panels.dtype, self.blocking.storage.numpy),
+            ("dtype", panels.dtype, self.blocking.storage.cell.numpy),
             ("shape", panels.shape, required),
             ("writeable, contiguous =", (panels.flags.writeable, panels.flags.c_contiguous), (True, True)),
         ):
@@ -85,7 +85,7 @@ class PackingKernel(Kernel):
             panel = to + lane * across // form.lanes * panels.strides[0]
             for first in range(0, max(depth, 1), deeper):
                 source = a + (lane * lane_step + first * depth_step) * size
-                into = panel + first * deep * form.lanes * panels.itemsize
+                into = panel + form.storage.bytes(first * deep * form.lanes)
                 sizes = min(step, lanes - lane), min(deeper, depth - first)
                 self.function(source, into, *sizes, lane_step, depth_step)
 
@@ -116,7 +116,7 @@ def pack(
         return _pack_tiles(array, which, dtype, tiles)
     kernel = packing_kernel(which, dtype, dtype, resolve_target(target))
     panels = kernel.blocking
-    data = aligned_empty(panels.shape(lanes, depth), panels.storage.numpy)
+    data = aligned_empty(panels.shape(lanes, depth), panels.storage.cell.numpy)
     return PackedMatrix(kernel.form(), (array.shape[0], array.shape[1]), kernel(array, data))
 
 
@@ -194,7 +194,7 @@ def repacked(packed: PackedMatrix) -> PackedMatrix:
         return repacked_weight(packed)
     kernel = packing_kernel(form.role, form.dtype, form.other, host_machine())
     data = aligned_empty(
-        kernel.blocking.shape(*form.role.lanes_and_depth(packed.shape)), kernel.blocking.storage.numpy
+        kernel.blocking.shape(*form.role.lanes_and_depth(packed.shape)), kernel.blocking.storage.cell.numpy
     )
     return PackedMatrix(kernel.form(), packed.shape, kernel(unpack(packed), data))
 
@@ -209,7 +209,7 @@ def unpack(packed: PackedMatrix) -> Array:
     lanes, depth = form.role.lanes_and_depth(packed.shape)
     across, deep = form.panels.parts.spread
     stored = np.empty((lanes * across, depth * deep), form.panels.storage.numpy)
-    move_from_tiles(packed.data4d, stored)
+    move_from_tiles(tiles_of(packed), stored)
     match form.panels.parts:
         case Parts.WHOLE:
             found = as_type(stored, form.dtype.numpy)

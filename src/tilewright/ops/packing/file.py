@@ -36,7 +36,7 @@ from tilewright.ops.packing.matrix import PANEL_ALIGNMENT, PackedForm, PackedMat
 from tilewright.ops.packing.problem import Packing
 from tilewright.reading import open_regular
 from tilewright.spec.arguments import MAX_SIZE, check_flag, check_path
-from tilewright.spec.dtype import DTYPES, F32, U8
+from tilewright.spec.dtype import BUFFER_DTYPES, DTYPES, F32, U8
 from tilewright.spec.problem import Role, check_elements
 from tilewright.spec.weights import WORD_BYTES, Weights
 
@@ -221,7 +221,7 @@ def _parse(text: bytes, where: str, length: int) -> tuple[PackedForm, tuple[int,
         said = json.loads(text)
         inner = said["panels"]
         lanes, kr, unit = (_integer(inner[name]) for name in ("lanes", "kr", "unit"))
-        panels = PanelForm(DTYPES[inner["storage"]], lanes, kr, unit, Parts(inner["parts"]))
+        panels = PanelForm(BUFFER_DTYPES[inner["storage"]], lanes, kr, unit, Parts(inner["parts"]))
         role = Role(said["role"])
         weights = Weights.parse(said["weights"]) if said["weights"] else None
         form = PackedForm(role, DTYPES[said["dtype"]], DTYPES[said["other"]], panels, said["row"], weights)
@@ -237,7 +237,7 @@ def _parse(text: bytes, where: str, length: int) -> tuple[PackedForm, tuple[int,
             for entry in entries
         )
         first = entries[0]
-        fits = (first.name, first.shape, first.dtype) == ("panels", shape, panels.storage.name)
+        fits = (first.name, first.shape, first.dtype) == ("panels", shape, panels.storage.cell.name)
         fits &= {entry.name: entry.shape for entry in entries[1:]} == beside and len(entries) == 1 + len(
             beside
         )
@@ -255,7 +255,7 @@ def _is_whole(form: PackedForm) -> bool:
     """Return whether tiles hold every depth; tiles of weights must be as `quantise` makes them."""
     panels, weights = form.panels, form.weights
     if weights is None:
-        return panels.unit % panels.kr == 0
+        return panels.unit % panels.kr == panels.kr % panels.storage.held == 0
     elements = weights.elements
     kr = WORD_BYTES if elements.scaled else elements.depths
     storage = U8 if elements.scaled else DTYPES[elements.value]

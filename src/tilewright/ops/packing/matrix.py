@@ -83,7 +83,8 @@ class PackedMatrix:
     ----------
     form : what the bytes mean.
     shape : of the matrix: (k, n) in the role of B, (m, k) of A.
-    data4d : the tiles, read-only: [N1, K1, N0, K0] of B, [M1, K1, M0, K0] of A.
+    data4d : the tiles, read-only: [N1, K1, N0, K0] of B, [M1, K1, M0, K0] of A. Where the machine multiplies
+        integers of 4 bits, two depths are in each byte of the last axis, the first in the low half.
     vectors : further read-only arrays by name, such as scales.
 
     Examples
@@ -122,7 +123,7 @@ class PackedMatrix:
             words = " and ".join(sorted(shapes.keys() - {"data4d"})) or "none"
             raise InvalidOperand(name="vectors", reason=f"found {shown(self.vectors)}, must be {words}")
         for name, shape in shapes.items():
-            dtype = self.form.panels.storage.numpy if name == "data4d" else np.dtype(np.float32)
+            dtype = self.form.panels.storage.cell.numpy if name == "data4d" else np.dtype(np.float32)
             array = arrays[name]
             if not isinstance(array, np.ndarray):
                 raise InvalidOperand(name=name, reason=f"found {shown(array)}, not a numpy.ndarray")

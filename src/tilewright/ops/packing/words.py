@@ -13,7 +13,7 @@ from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.packing import PanelForm, weight_lanes
 from tilewright.ops.packing.matrix import PackedForm, PackedMatrix, aligned_empty
-from tilewright.spec.dtype import F32, U8
+from tilewright.spec.dtype import F32, U8, Kind
 from tilewright.spec.problem import Role
 from tilewright.spec.weights import WORD_BYTES, Elements, Weights
 
@@ -126,6 +126,22 @@ def elements_of(packed: PackedMatrix) -> Array:
         else:
             split = block.transpose(0, 1, 3, 2).reshape(len(block), -1, lanes)
         to[...] = _columns(split, *to.shape)
+    return found
+
+
+def tiles_of(packed: PackedMatrix) -> Array:
+    """The tiles of a packed matrix with one element in each item: its own, unless several share a byte."""
+    storage, data = packed.form.panels.storage, packed.data4d
+    if storage.held == 1:
+        return data
+    panels, deep, lanes, cells = data.shape
+    found = np.empty((panels, deep, lanes, cells * storage.held), storage.numpy)
+    shifts = np.arange(storage.held, dtype=np.uint8)[::-1] * storage.bits
+    signed = np.int8 if storage.kind is Kind.SIGNED else np.uint8
+    for some, down in _blocks(panels, deep, lanes * cells * storage.held):
+        raised = data[some, down, :, :, np.newaxis] << shifts  # each element in the highest bits of a byte
+        values = raised.view(signed) >> storage.cell.bits - storage.bits
+        found[some, down] = values.reshape(*values.shape[:3], -1)
     return found
 
 
