@@ -48,7 +48,7 @@ from tilewright.ir.nodes import (
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_expression, print_program
 from tilewright.ir.verify import RESERVED, verify
-from tilewright.spec.dtype import DTYPES, F32
+from tilewright.spec.dtype import BUFFER_DTYPES, F32
 
 # --- programs of every shape ----------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ statements: st.SearchStrategy[Statement] = st.recursive(
 buffers = st.builds(
     Buffer,
     names,
-    st.sampled_from(list(DTYPES.values())),
+    st.sampled_from(list(BUFFER_DTYPES.values())),
     st.sampled_from(Space),
     st.one_of(st.none(), st.integers(0, 2**40)),
 )

@@ -12,6 +12,7 @@ import pytest
 from tilewright.errors import UnsupportedDtype
 from tilewright.spec.dtype import (
     BF16,
+    BUFFER_DTYPES,
     C64,
     C128,
     DTYPES,
@@ -22,6 +23,7 @@ from tilewright.spec.dtype import (
     F64,
     GEMM_DTYPES,
     I4,
+    I4X2,
     I8,
     I16,
     I32,
@@ -65,6 +67,16 @@ def test_a_record_is_what_numpy_says(dtype: DType) -> None:
         digits = FACTS_OF(dtype.real.numpy).nmant + 1
         assert dtype.real.significand == digits
         assert dtype.unit_roundoff == 2.0**-digits == float(FACTS_OF(dtype.real.numpy).eps) / 2
+
+
+def test_elements_that_share_a_byte() -> None:
+    """They have the values of a type of arrays, which is never found by their own name."""
+    assert set(BUFFER_DTYPES) - set(DTYPES) == {"i4x2"}
+    assert (I4X2.cell, I4X2.held, I4X2.size, I4X2.bytes(8), I4X2.c_name) == (U8, 2, 1, 4, "uint8_t")
+    assert (I4.cell, I4.held, I4.size, I4.bytes(8)) == (I4, 1, 1, 8)
+    assert parse_dtype(I4X2.numpy) is I4
+    with pytest.raises(UnsupportedDtype):
+        parse_dtype("i4x2")
 
 
 @each_dtype

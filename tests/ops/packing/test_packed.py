@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
@@ -302,6 +302,27 @@ def test_tiles_of_another_machine_are_refused() -> None:
         with pytest.raises(errors.ForeignPacked, match="pack it on this machine"):
             tw.matmul(values((20, 40), "f32"), foreign, out)
     assert (out == 7).all()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (3, 5, 7), (40, 131, 70), (5, 0, 3)], ids=str)
+def test_two_nibbles_share_a_byte(sizes: tuple[int, int, int], order: Literal["C", "F"]) -> None:
+    """In the tiles of a machine that multiplies them so: half the memory of bytes, and every value."""
+    (m, k, n), target = sizes, "emulate:pwr10"
+    a, b = (np.asarray(values(shape, "i4"), order=order) for shape in ((m, k), (k, n)))
+    left, right = tw.pack(a, role="a", target=target), tw.pack(b, target=target)
+    assert right.tiles == (16, 8)
+    assert right.nbytes == -(-n // 16) * 16 * -(-k // 8) * 8 // 2
+    for packed, matrix in ((left, a), (right, b), (pickle.loads(pickle.dumps(right)), b)):
+        assert packed.data4d.dtype == np.uint8
+        assert same_bits(tw.unpack(packed), np.ascontiguousarray(matrix))
+    exact = a.astype(np.int32) @ b.astype(np.int32)
+    for layout, first in (("row", np.ascontiguousarray(a)), ("packed", left), ("packed", left.data4d)):
+        c = np.full((m, n), 7, np.int32)
+        kernel = tw.compile(tw.Gemm(dtype="i4", out_dtype="i32", a=layout, b="packed"), target)
+        assert same_bits(kernel(first, right, c), exact)
+    tiled = tw.mmt4d(left, right)
+    assert same_bits(tiled.transpose(0, 2, 1, 3).reshape(len(tiled) * 8, -1)[:m, :n], exact)
 
 
 def test_what_cannot_be_packed_is_refused() -> None:

@@ -151,6 +151,7 @@ def rewritten(path: Path, change: tuple[bytes, bytes], version: int = packed_fil
         (b'"lanes":', b'"lames":'),
         (b'"storage":"f32"', b'"storage":"f99"'),
         (b'"storage":"f32"', b'"storage":"f64"'),
+        (b'"storage":"f32"', b'"storage":"i4x2"'),
         (b'"role":"b"', b'"role":"c"'),
         (b'"shape":[45,67]', b'"shape":[45,670]'),
         (b'"shape":[45,67]', b'"shape":[-1,67]'),
@@ -166,6 +167,21 @@ def test_consistent_nonsense_is_refused(saved: Path, change: tuple[bytes, bytes]
     rewritten(saved, change)
     with pytest.raises(errors.PackedFileDamaged):
         PackedMatrix.load(saved)
+
+
+def test_nibbles_in_pairs_come_back(tmp_path: Path) -> None:
+    packed, path = tw.pack(matrix("i4"), target="emulate:pwr10"), tmp_path / "w"
+    packed.save(path)
+    with pytest.raises(errors.ForeignPacked, match="16x8 of i4x2"):
+        PackedMatrix.load(path)
+    assert tw.unpack(PackedMatrix.load(path, repack=True)).tobytes() == matrix("i4").tobytes()
+    # A tile of one depth is half a byte, and arrays of such tiles are empty.
+    rewritten(path, (b'"kr":8,"unit":8', b'"kr":1,"unit":8'))
+    rewritten(
+        path, (b'"shape":[5,6,16,4],"offset":4096,"size":1920', b'"shape":[5,48,16,0],"offset":4096,"size":0')
+    )
+    with pytest.raises(errors.PackedFileDamaged):
+        PackedMatrix.load(path)
 
 
 def test_another_format_is_refused(saved: Path) -> None:
