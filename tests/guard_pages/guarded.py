@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from shares import share
+from shares import EVERY_TEST_RUNS
 from support import Array, GuardedMemory, filled
 
 import tilewright as tw
@@ -27,8 +27,6 @@ DEPTHS = (1, 7, 8, 9, 2, 16, 3, 17, 33)
 #: Elements of the largest operand of a group, gaps and strides included.
 ELEMENTS = 24 << 10
 LAYOUTS = ("row", "col", "strided", "reversed")
-#: Of the pairs of tails, `make test` runs one in so many; the next layouts take the next ones.
-SHARED = 3
 COEFFICIENTS = ((1.0, 0.0), (2.0, 1.0), (1.0, -0.5))
 
 
@@ -75,20 +73,44 @@ def steps(rows: int, columns: int, layout: str, size: int) -> tuple[int, int]:
 
 
 def cases(blocking: Blocking, lanes: int, layouts: tuple[tuple[str, ...], ...]) -> Iterator[Case]:
-    """Every pair of tails with every combination of layouts; depth, ends and coefficients take turns.
+    """Pairs of tails with combinations of layouts; depth, ends and coefficients take turns.
 
-    Each operand in turn gets the complete list of its tails; the other sizes then take a sample.
+    Each operand in turn gets the complete list of its tails; the other sizes then take a sample. A pair of
+    tails meets every combination of layouts in `make test-all`; in `make test` it meets each layout of each
+    operand, and the next pairs meet them in other combinations.
     """
     rows, columns = tails(blocking.mr, 1), tails(blocking.nr, lanes)
     few_rows, few_columns = few_tails(blocking.mr, 1), few_tails(blocking.nr, lanes)
     pairs = {*itertools.product(rows, few_columns[::3]), *itertools.product(few_rows[::3], columns)}
     depths, coefficients = itertools.cycle(DEPTHS), itertools.cycle(COEFFICIENTS)
-    for number, combination in enumerate(itertools.product(*layouts)):
-        for m, n in share(sorted(pairs), SHARED, number):
+    for number, (m, n) in enumerate(sorted(pairs)):
+        for a, b, c in combinations(layouts, number):
             for end in (False, True):
                 alpha, beta = next(coefficients)
-                a, b, c = combination
                 yield Case((m, n, next(depths)), (a, b, c), (end, end, end), alpha, beta)
+
+
+def combinations(layouts: tuple[tuple[str, ...], ...], number: int) -> list[tuple[str, ...]]:
+    """Layouts of the operands of one pair of sizes.
+
+    In `make test` each layout of each operand is met once. Sixteen numbers in a row meet all combinations of
+    four layouts.
+    """
+    if EVERY_TEST_RUNS:
+        return list(itertools.product(*layouts))
+    shifts = (0, number, number // len(layouts[1]))
+    return [
+        tuple(of_one[(turn + shift) % len(of_one)] for of_one, shift in zip(layouts, shifts, strict=True))
+        for turn in range(max(map(len, layouts)))
+    ]
+
+
+def latin_square(layouts: tuple[str, ...], turn: int) -> list[tuple[str, str, str]]:
+    """Layouts of three operands: every pair of two operands' layouts; all combinations in `make test-all`."""
+    found = itertools.product(enumerate(layouts), repeat=3)
+    return [
+        (a, b, c) for (i, a), (j, b), (k, c) in found if EVERY_TEST_RUNS or (i + j + k) % len(layouts) == turn
+    ]
 
 
 class Bench:
@@ -147,8 +169,8 @@ def main(how: str, dtype: str, strategy: str) -> None:
     lanes = strided.machine.isa.lanes(strided.problem.dtype)
     count = 0
     if how == "fixed":
-        for layouts in itertools.product(("row", "col", "strided"), repeat=3):
-            a, b, c = layouts
+        turn = (("f32", "tiling"), ("f32", "packing"), ("f64", "auto")).index((dtype, strategy))
+        for a, b, c in latin_square(("row", "col", "strided"), turn):
             kernel = tw.compile(tw.Gemm(dtype=dtype, a=a, b=b, c=c, strategy=strategy))
             for case in cases(strided.blocking, lanes, ((a,), (b,), (c,))):
                 bench.run(case, kernel)

@@ -1,10 +1,10 @@
 """Runs batch-reduce kernels whose operands touch inaccessible pages; a program, as a fault ends only itself.
 
-    python guarded_batch_reduce.py {f32|f64}
+    python guarded_batch_reduce.py {f32|f64} TURN
 
-The row is the host's, or that of TILEWRIGHT_ISA. Sizes cover every tail of m, n and k from 1 to 40; each
-meets two combinations of layouts, and two more in the other element type. The exit status says
-whether every byte outside C was left alone and every product was right.
+The row is the host's, or that of TILEWRIGHT_ISA. Sizes cover every tail of m, n and k from 1 to 40. A tail of
+m meets one combination of layouts, two in `make test-all`, and another one with another turn. The exit status
+says whether every byte outside C was left alone and every product was right.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from shares import EVERY_TEST_RUNS
 from support import Array, GuardedMemory, filled
 
 import tilewright as tw
@@ -89,12 +90,14 @@ class Bench:
         return int(array.__array_interface__["data"][0])
 
 
-def main(dtype: str) -> None:
+def main(dtype: str, first: str) -> None:
     """Every tail of m, n and k; layouts, beta, batch and mode take turns."""
+    each = 4 if EVERY_TEST_RUNS else 8
     bench = Bench()
-    turns = itertools.count()
+    turns = itertools.count(3 * int(first))
+    kernels = 0
     for number, (a, b, c) in enumerate(itertools.product(("row", "col"), repeat=3)):
-        for m in range(1 + (number + 2 * (dtype == "f64")) % 4, LARGEST + 1, 4):
+        for m in range(1 + (number + int(first)) % each, LARGEST + 1, each):
             turn = next(turns)
             n, k = 17 * m % 41, (7 * m + 2 * number) % LARGEST + 1  # all from 1 to 40
             problem = tw.BatchReduceGemm(
@@ -112,7 +115,8 @@ def main(dtype: str) -> None:
             kernel = tw.compile(problem)
             for at_end in (False, True):
                 bench.run(kernel, at_end=at_end)
-    sys.stdout.write(f"{next(turns)} kernels\n")
+            kernels += 1
+    sys.stdout.write(f"{kernels} kernels\n")
 
 
 if __name__ == "__main__":

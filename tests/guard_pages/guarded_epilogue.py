@@ -1,18 +1,19 @@
 """Runs products with epilogues whose operands touch inaccessible pages; a program: a fault ends only itself.
 
-    python guarded_epilogue.py {f32|f64|i8}
+    python guarded_epilogue.py {f32|f64|i8} TURN
 
-Vectors, residual and C lie beside a guard page at either end; what must not be read holds NaN. The row is the
-host's, or that of TILEWRIGHT_ISA.
+In `make test` an epilogue meets one combination of layouts, and the next one with the next turn. Vectors,
+residual and C lie beside a guard page at either end; what must not be read holds NaN. The row is the host's,
+or that of TILEWRIGHT_ISA.
 """
 
 from __future__ import annotations
 
-import itertools
 import sys
 from typing import Any
 
 import numpy as np
+from shares import share
 from support import Array, GuardedMemory, filled
 
 import tilewright as tw
@@ -33,6 +34,7 @@ EPILOGUES = {
     "f64": ("bias,relu", "residual,tanh"),
     "i8": ("bias,scale:column,residual", "scale:row,saturate"),
 }
+LAYOUTS = (("row", "row", "row"), ("col", "row", "col"), ("row", "strided", "strided"))
 #: Bytes for what lies between lines, beside twice an operand.
 MARGIN = 4 << 10
 
@@ -84,11 +86,14 @@ def run(kernel: Any, layouts: tuple[str, ...], sizes: tuple[int, int, int], *, a
         raise SystemExit(f"bytes outside C changed: {kernel.name} {sizes}")
 
 
-def main(dtype: str) -> None:
+def main(dtype: str, turn: str) -> None:
     """Runs the epilogues of one element type and prints the number of products."""
     count = 0
-    layouts = itertools.cycle((("row", "row", "row"), ("col", "row", "col"), ("row", "strided", "strided")))
-    for epilogue, chosen in zip(EPILOGUES[dtype] * 3, layouts, strict=False):
+    for epilogue, chosen in (
+        (epilogue, layouts)
+        for number, epilogue in enumerate(EPILOGUES[dtype])
+        for layouts in share(LAYOUTS, len(LAYOUTS), number + int(turn))
+    ):
         out = "i8" if "saturate" in epilogue else "f32" if dtype == "i8" else dtype
         a, b, c = chosen
         kernel = tw.compile(tw.Gemm(dtype=dtype, out_dtype=out, a=a, b=b, c=c, epilogue=epilogue))

@@ -1,9 +1,10 @@
 """Runs functions of rows beside inaccessible pages; a program, so that a fault ends only itself.
 
-    python guarded_rows.py {f32|f64|bf16|f16}
+    python guarded_rows.py {f32|f64|bf16|f16} TURN
 
-The row is the host's, or that of TILEWRIGHT_ISA. The exit status says whether every byte outside y was left
-alone and every result was right.
+The row is the host's, or that of TILEWRIGHT_ISA. In `make test` a function has one layout near the caches and
+the other one past them, exchanged with the next turn. The exit status says whether every byte outside y was
+left alone and every result was right.
 """
 
 from __future__ import annotations
@@ -27,28 +28,30 @@ ROWS = (1, 3, 16, 17, 80)
 GAPS = (0, 3, 16)
 
 
-def kernels(problem: RowFunction) -> list[Kernel]:
-    """Near the caches, and past them with the buffers of rows too short for some."""
-    near = Kernel.compiled(problem)
+def past_caches(problem: RowFunction) -> Kernel:
+    """The kernel of matrices past the caches, with the buffers of rows too short for some."""
     choose = row_function.choose_rows
     row_function.choose_rows = lambda problem, machine: row_function.RowCut(
         choose(problem, machine).together, 64, 64, 1
     )
-    past = Kernel.compiled(problem)
-    row_function.choose_rows = choose
-    return [near, past]
+    try:
+        return Kernel.compiled(problem)
+    finally:
+        row_function.choose_rows = choose
 
 
-def main(name: str) -> None:
+def main(name: str, first: str) -> None:
     """Every function, layout, size and end of the pages."""
     done = 0
     memories = [GuardedMemory(128 * 1024) for _ in range(4)]
     turn = ("f32", "f64", "bf16", "f16").index(name)
-    for op, layout in share(itertools.product(RowOp, ("row", "col")), 2, turn // 2 + turn):
+    every = itertools.product(enumerate(RowOp), enumerate(("row", "col")))
+    for (i, op), (j, layout) in share(every, 2, turn // 2 + turn + int(first) // 2):
         beside = ("weight", "bias")[: {RowOp.LAYER_NORM: 2, RowOp.RMS_NORM: 1}.get(op, 0)]
         problem = RowFunction(op, name, layout=layout, **dict.fromkeys(beside, name))
         dtype = problem.dtype.numpy
-        for kernel in kernels(problem):
+        for compiled in share((Kernel.compiled, past_caches), 2, i + j + int(first)):
+            kernel = compiled(problem)
             for number, (columns, rows) in enumerate(itertools.product(COLUMNS, ROWS)):
                 gap, at_end = GAPS[number % len(GAPS)], bool(number // len(GAPS) % 2)
                 size = dtype.itemsize

@@ -3,6 +3,8 @@
     python guarded_weights.py {i8|i4g32|i4g64z|bf16|f16} {f32|bf16}
     python guarded_weights.py rows {f32|bf16}
 
+In `make test` any two sizes of a product meet in every combination, with some values of the third.
+
 Every operand lies at the end of its memory, then at its start: x, words, scales, zero points and the result.
 What columns behind the last one have instead of scales is NaN. The row is the host's, or TILEWRIGHT_ISA's.
 """
@@ -15,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from shares import share
 from support import Array, GuardedMemory
 
 import tilewright as tw
@@ -25,13 +28,16 @@ from tilewright.spec.weights import Weights
 ROWS, DEPTHS = (*range(1, 10), 33), (1, 7, 8, 31, 33, 64, 97, 130, 1100)
 COLUMNS = (1, 15, 16, 31, 32, 33, 64, 100, 128, 129, 161)
 BYTES = 1 << 19
+RESULT_BYTES = 4 * max(ROWS) * max(COLUMNS)
+#: Of the numbers of rows, `make test` runs one in so many for a weight, with the next weight the next ones.
+SHARED = 3
 
 
 class Place:
     """Guarded memory for one array after the other."""
 
-    def __init__(self) -> None:
-        self.memory = GuardedMemory(BYTES)
+    def __init__(self, size: int = BYTES) -> None:
+        self.memory = GuardedMemory(size)
 
     def take(self, content: Array, *, at_end: bool) -> Array:
         """A copy of an array that ends, or begins, at a guard."""
@@ -56,7 +62,7 @@ def weight(form: Weights, k: int, n: int, random: np.random.Generator) -> Packed
 
 def rows(dtype: str) -> None:
     """Quantises rows, and multiplies them with a weight of 8 bits."""
-    kind, places, count = tw.Gemm(dtype=dtype).dtype, [Place() for _ in range(7)], 0
+    kind, places, count = tw.Gemm(dtype=dtype).dtype, [*(Place() for _ in range(6)), Place(RESULT_BYTES)], 0
     random, ends = np.random.default_rng(0), itertools.cycle((True, False))
     function = row_function(kind)
     for k, n in itertools.product((0, *DEPTHS), COLUMNS):
@@ -97,31 +103,32 @@ def main(name: str, dtype: str) -> None:
         rows(dtype)
         return
     form, random = Weights.parse(name), np.random.default_rng(0)
-    kind, places, count = tw.Gemm(dtype=dtype).dtype.numpy, [Place() for _ in range(5)], 0
+    kind, places, count = tw.Gemm(dtype=dtype).dtype.numpy, [Place() for _ in range(4)], 0
+    result = Place(RESULT_BYTES)
     kernel: Any = tw.compile(tw.Gemm(dtype=dtype, out_dtype="f32", weights=form))
     ends = itertools.cycle((True, False))
-    for k, n in itertools.product(DEPTHS, COLUMNS):
+    for number, (k, n) in enumerate(itertools.product(DEPTHS, COLUMNS)):
         packed = weight(form, k, n, random)
         w = tw.unpack(packed).astype(np.float64)
         vectors = {name: np.array(vector) for name, vector in packed.vectors.items()}
         for vector in vectors.values():
             vector[-1, :, (n - 1) % vector.shape[2] + 1 :] = np.nan
-        for m in ROWS:
+        for m in share(ROWS, SHARED, number):
             at_end = next(ends)
             x = random.integers(-3, 4, (m, k)).astype(kind)
             given = places[0].take(x, at_end=at_end)
             words = places[1].take(packed.data4d, at_end=at_end)
-            c = places[2].take(np.full((m, n), np.nan, np.float32), at_end=at_end)
+            c = result.take(np.full((m, n), np.nan, np.float32), at_end=at_end)
             beside = {
                 name: place.take(vector, at_end=at_end)
-                for place, (name, vector) in zip(places[3:], vectors.items(), strict=False)
+                for place, (name, vector) in zip(places[2:], vectors.items(), strict=False)
             }
-            before = places[2].memory.outside(c)
+            before = result.memory.outside(c)
             kernel(given, PackedMatrix(packed.form, packed.shape, words, MappingProxyType(beside)), c)
             words.flags.writeable = True
             if not np.array_equal(c, x.astype(np.float64) @ w):
                 raise SystemExit(f"wrong product: {m}x{n}x{k} {name}")
-            if not np.array_equal(places[2].memory.outside(c), before):
+            if not np.array_equal(result.memory.outside(c), before):
                 raise SystemExit(f"bytes outside C changed: {m}x{n}x{k} {name}")
             count += 1
     sys.stdout.write(f"{count} products\n")
