@@ -9,6 +9,7 @@ from tilewright.machine.arch import triple_arch
 from tilewright.machine.cores import Core
 from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa import ISAS, Isa, Lowering, usable_isas
+from tilewright.spec.records import set_fields
 
 #: Bytes between two prefetches and of aligned stack buffers: the smallest cache line of the catalogued CPUs.
 CACHE_LINE = 64
@@ -136,10 +137,10 @@ class Machine:
             raise InvalidSize(name="vector_bits", found=0, required=f"known for the row {self.isa.name}")
         if self.isa.emulated:  # every instruction, on the features of the machine that emulates
             return
-        object.__setattr__(self, "features", limit_features(self.features, self.isa, self.arch))
+        set_fields(self, features=limit_features(self.features, self.isa, self.arch))
         enabled = enabled_features(self.features)
         limited = self.isa.limited(enabled, self.vector_bits, self.streaming_bits)
-        object.__setattr__(self, "isa", limited)
+        set_fields(self, isa=limited)
 
     def __repr__(self) -> str:
         caches = "+".join(_kib(cache.size) for cache in (self.l1, self.l2, self.l3) if cache is not None)

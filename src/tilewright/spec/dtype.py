@@ -14,6 +14,7 @@ import numpy as np
 from tilewright.errors import UnsupportedDtype, shown
 from tilewright.preparing import importing
 from tilewright.spec.arguments import as_dtype, as_text
+from tilewright.spec.records import set_fields
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -82,10 +83,10 @@ class DType:
 
     def __post_init__(self) -> None:
         if self.packed_in is not None:
-            object.__setattr__(self, "c_name", self.packed_in.c_name)
+            set_fields(self, c_name=self.packed_in.c_name)
         elif self.is_integer:
-            object.__setattr__(self, "llvm_name", self.bits_type)
-            object.__setattr__(self, "c_name", f"{'u' * (self.kind is Kind.UNSIGNED)}int{self.bits}_t")
+            unsigned = "u" * (self.kind is Kind.UNSIGNED)
+            set_fields(self, llvm_name=self.bits_type, c_name=f"{unsigned}int{self.bits}_t")
 
     def __hash__(self) -> int:
         return hash(self.name)  # problems are keys of caches, and are hashed with their types

@@ -14,6 +14,7 @@ from tilewright.errors import InvalidChoice, StepDtype, shown
 from tilewright.spec.arguments import as_text, check_items, parse_choice, real_number
 from tilewright.spec.dtype import C64, C128, DTYPES, F32, F64, DType, Kind, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning
+from tilewright.spec.records import set_fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,8 +79,7 @@ class Bias:
 
     def __init__(self, along: Along | str = Along.COLUMN, dtype: DType | str | None = None) -> None:
         allowed = (Along.COLUMN, Along.ROW)
-        object.__setattr__(self, "along", parse_choice(Along, along, "along of bias", allowed))
-        object.__setattr__(self, "dtype", _find_type(dtype))
+        set_fields(self, along=parse_choice(Along, along, "along of bias", allowed), dtype=_find_type(dtype))
 
     def __str__(self) -> str:
         return _spelled("bias", self.along, Along.COLUMN, self.dtype)
@@ -100,8 +100,7 @@ class Scale:
     dtype: DType | None
 
     def __init__(self, along: Along | str = Along.ALL, dtype: DType | str | None = None) -> None:
-        object.__setattr__(self, "along", parse_choice(Along, along, "along of scale"))
-        object.__setattr__(self, "dtype", _find_type(dtype))
+        set_fields(self, along=parse_choice(Along, along, "along of scale"), dtype=_find_type(dtype))
 
     def __str__(self) -> str:
         return _spelled("scale", self.along, Along.ALL, self.dtype)
@@ -119,7 +118,7 @@ class Residual:
     dtype: DType | None
 
     def __init__(self, dtype: DType | str | None = None) -> None:
-        object.__setattr__(self, "dtype", _find_type(dtype))
+        set_fields(self, dtype=_find_type(dtype))
 
     def __str__(self) -> str:
         return "residual" if self.dtype is None else f"residual:{self.dtype}"
@@ -132,7 +131,7 @@ class Activation:
     op: UnaryOp
 
     def __init__(self, op: UnaryOp | str) -> None:
-        object.__setattr__(self, "op", parse_choice(UnaryOp, op, "activation", ACTIVATIONS))
+        set_fields(self, op=parse_choice(UnaryOp, op, "activation", ACTIVATIONS))
 
     @property
     def light(self) -> bool:
@@ -151,8 +150,7 @@ class Clamp:
     high: float
 
     def __init__(self, low: float, high: float) -> None:
-        object.__setattr__(self, "low", real_number(low, "low of a clamp"))
-        object.__setattr__(self, "high", real_number(high, "high of a clamp"))
+        set_fields(self, low=real_number(low, "low of a clamp"), high=real_number(high, "high of a clamp"))
         if not self.low <= self.high:
             raise InvalidChoice(
                 name="clamp",
@@ -290,7 +288,7 @@ class Epilogue:
 
     def __init__(self, steps: Iterable[Step] = ()) -> None:
         found = check_items(steps, "epilogue", "a sequence of steps, or text such as 'bias,gelu'")
-        object.__setattr__(self, "steps", found)
+        set_fields(self, steps=found)
         for step in found:
             if not isinstance(step, Step):
                 known = ", ".join(kind.__name__ for kind in Step.__args__)

@@ -12,6 +12,7 @@ from tilewright.ops.attention.problem import MASK_DTYPES, MAX_HEAD
 from tilewright.spec.arguments import check_flag, check_integer
 from tilewright.spec.dtype import F32, DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.problem import Operand
+from tilewright.spec.records import set_fields
 
 #: Element types that have gradients.
 BACKWARD_DTYPES = dtypes_for(Use.ATTENTION_GRADIENTS)
@@ -72,17 +73,16 @@ class AttentionBackward:
         value_dim = head_dim if value_dim is None else value_dim
         head_dim = check_integer(head_dim, "head_dim", 1, MAX_HEAD)
         value_dim = check_integer(value_dim, "value_dim", 1, MAX_HEAD)
-        values: dict[str, object] = {
-            "head_dim": head_dim,
-            "value_dim": value_dim,
-            "dtype": parse_dtype(dtype, BACKWARD_DTYPES),
-            "bounded": check_flag(bounded, "bounded"),
-            "mask": None if mask is None else parse_dtype(mask, MASK_DTYPES),
-            "softcap": check_flag(softcap, "softcap"),
-            "slopes": check_flag(slopes, "slopes"),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            head_dim=head_dim,
+            value_dim=value_dim,
+            dtype=parse_dtype(dtype, BACKWARD_DTYPES),
+            bounded=check_flag(bounded, "bounded"),
+            mask=None if mask is None else parse_dtype(mask, MASK_DTYPES),
+            softcap=check_flag(softcap, "softcap"),
+            slopes=check_flag(slopes, "slopes"),
+        )
 
     @property
     def acc(self) -> DType:

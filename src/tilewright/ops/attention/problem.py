@@ -10,6 +10,7 @@ from tilewright.errors import UnsupportedDtype
 from tilewright.spec.arguments import check_flag, check_integer, parse_choice
 from tilewright.spec.dtype import F32, I8, U8, DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.problem import Operand
+from tilewright.spec.records import set_fields
 
 #: Element types of queries, and so of results.
 ATTENTION_DTYPES = dtypes_for(Use.ATTENTION)
@@ -98,31 +99,30 @@ class Attention:
         stored = kind if kv_dtype is None else parse_dtype(kv_dtype, (*ATTENTION_DTYPES, I8))
         if stored not in (kind, I8):
             raise UnsupportedDtype(dtype=f"{stored} keys with {kind} queries", supported=f"{kind} and i8")
-        values: dict[str, object] = {
-            "head_dim": head_dim,
-            "value_dim": value_dim,
-            "dtype": kind,
-            "kv_dtype": stored,
-            "bounded": check_flag(bounded, "bounded"),
-            "mask": None if mask is None else parse_dtype(mask, MASK_DTYPES),
-            "softcap": check_flag(softcap, "softcap"),
-            "slopes": check_flag(slopes, "slopes"),
-            "sinks": check_flag(sinks, "sinks"),
-            "key_scales": check_flag(key_scales, "key_scales"),
-            "value_scales": check_flag(value_scales, "value_scales"),
-            "paged": check_flag(paged, "paged"),
-            "schedule": parse_choice(Schedule, schedule, "schedule"),
-            "partial": check_flag(partial, "partial"),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            head_dim=head_dim,
+            value_dim=value_dim,
+            dtype=kind,
+            kv_dtype=stored,
+            bounded=check_flag(bounded, "bounded"),
+            mask=None if mask is None else parse_dtype(mask, MASK_DTYPES),
+            softcap=check_flag(softcap, "softcap"),
+            slopes=check_flag(slopes, "slopes"),
+            sinks=check_flag(sinks, "sinks"),
+            key_scales=check_flag(key_scales, "key_scales"),
+            value_scales=check_flag(value_scales, "value_scales"),
+            paged=check_flag(paged, "paged"),
+            schedule=parse_choice(Schedule, schedule, "schedule"),
+            partial=check_flag(partial, "partial"),
+        )
 
     def __hash__(self) -> int:
         """Computed once: every call looks for its kernel, and hashes of fields take microseconds."""
         found: int | None = self.__dict__.get("_hash")
         if found is None:
             found = hash(tuple(getattr(self, field.name) for field in fields(self)))
-            object.__setattr__(self, "_hash", found)
+            set_fields(self, _hash=found)
         return found
 
     def __getstate__(self) -> dict[str, object]:
@@ -189,7 +189,5 @@ class Attention:
 @lru_cache(maxsize=256)
 def _varied(problem: Attention, name: str, value: Schedule | bool) -> Attention:
     found = object.__new__(Attention)
-    for field in fields(problem):
-        object.__setattr__(found, field.name, getattr(problem, field.name))
-    object.__setattr__(found, name, value)
+    set_fields(found, **problem.__getstate__() | {name: value})
     return found

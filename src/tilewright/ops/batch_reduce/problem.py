@@ -13,6 +13,7 @@ from tilewright.errors import InvalidChoice, shown
 from tilewright.spec.arguments import as_number, check_integer, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, Operand, ProductTypes, exact_dtype
+from tilewright.spec.records import set_fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,8 +105,7 @@ class BatchReduceGemm:
         if number not in (0, 1):
             raise InvalidChoice(name="beta", found=shown(beta), allowed="0, 1")
         values["beta"] = int(number == 1)
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, **values)
 
     @cached_property
     def types(self) -> ProductTypes:

@@ -15,6 +15,7 @@ from tilewright.spec.dtype import GEMM_DTYPES, DType, Kind, parse_dtype
 from tilewright.spec.epilogue import ACTIVATIONS, Activation, Bias, Epilogue, Step
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout, Operand, ProductTypes, exact_dtype
+from tilewright.spec.records import set_fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,17 +72,16 @@ class LinearChain:
         kind = parse_dtype(dtype, GEMM_DTYPES)
         if kind.kind is not Kind.FLOAT:
             raise UnsupportedDtype(dtype=f"{kind} in a chain", supported="floats")
-        values: dict[str, object] = {
-            "sizes": found,
-            "activations": tuple(
+        set_fields(
+            self,
+            sizes=found,
+            activations=tuple(
                 None if name is None else parse_choice(UnaryOp, name, "activation", ACTIVATIONS)
                 for name in given
             ),
-            "dtype": kind,
-            "bias": check_flag(bias, "bias"),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+            dtype=kind,
+            bias=check_flag(bias, "bias"),
+        )
 
     @cached_property
     def types(self) -> ProductTypes:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilewright.errors import ContractionDimension
 from tilewright.spec.arguments import check_size, check_stride, parse_choice
+from tilewright.spec.records import set_fields
 from tilewright.spec.roles import DimensionRole
 
 #: The strides of a dimension.
@@ -81,15 +82,14 @@ class Dimension:
             raise ContractionDimension(
                 type=what.value, found=found, required="sequential or primitive, without a bias: it is summed"
             )
-        values: dict[str, Any] = {
-            "type": what,
-            "execution": how,
-            "size": check_size(size, "size"),
+        set_fields(
+            self,
+            type=what,
+            execution=how,
+            size=check_size(size, "size"),
             **strides,
-            "bias": bias,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+            bias=bias,
+        )
 
     def __str__(self) -> str:
         size = "?" if self.size is None else self.size

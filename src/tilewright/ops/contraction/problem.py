@@ -33,6 +33,7 @@ from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.problem import Operand, ProductTypes, exact_dtype
+from tilewright.spec.records import set_fields
 from tilewright.spec.roles import DimensionRole
 
 
@@ -136,17 +137,16 @@ class Contraction:
                 raise InvalidSequence(
                     name="dimensions", found=shown(found), required="a sequence of Dimension"
                 )
-        values: dict[str, Any] = {
-            "dimensions": found,
-            "dtype": types.a,
-            "in1_dtype": types.b,
-            "out_dtype": types.c,
-            "main": _parse_main(main),
-            "first": parse_choice(FirstTouch, first, "first"),
-            "last": steps,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            dimensions=found,
+            dtype=types.a,
+            in1_dtype=types.b,
+            out_dtype=types.c,
+            main=_parse_main(main),
+            first=parse_choice(FirstTouch, first, "first"),
+            last=steps,
+        )
         check_contraction(self)
 
     @classmethod

@@ -10,6 +10,7 @@ from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.problem import Operand
+from tilewright.spec.records import set_fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,8 +44,7 @@ class Elementwise:
         if not what.computes:
             words = ", ".join(one.value for one in UnaryOp if one.computes)
             raise InvalidChoice(name="op", found=shown(what.value), allowed=words)
-        object.__setattr__(self, "op", what)
-        object.__setattr__(self, "dtype", parse_dtype(dtype, FUNCTION_DTYPES))
+        set_fields(self, op=what, dtype=parse_dtype(dtype, FUNCTION_DTYPES))
 
     @property
     def acc(self) -> DType:

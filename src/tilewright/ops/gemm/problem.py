@@ -14,6 +14,7 @@ from tilewright.spec.arguments import check_size, parse_choice
 from tilewright.spec.dtype import DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.epilogue import Along, Bias, Epilogue, Residual, Scale, Step, TypedStep
 from tilewright.spec.problem import Layout, Operand, ProductTypes, Strategy, exact_dtype
+from tilewright.spec.records import set_fields
 from tilewright.spec.weights import Weights
 
 if TYPE_CHECKING:
@@ -93,27 +94,26 @@ class Gemm:
                 raise InvalidChoice(name="weights", found=shown(weights), allowed="None, a Weights record")
             b, b_dtype = Layout.PACKED, weights.elements.value_type(parse_dtype(dtype, WEIGHTED_DTYPES))
         types = ProductTypes.parse(dtype, b_dtype, out_dtype, epilogue=steps)
-        values = {
-            "m": check_size(m, "m"),
-            "n": check_size(n, "n"),
-            "k": check_size(k, "k"),
-            "dtype": types.a,
-            "b_dtype": types.b,
-            "out_dtype": types.c,
-            "a": parse_choice(Layout, a, "a"),
-            "b": parse_choice(Layout, b, "b"),
-            "c": parse_choice(Layout, c, "c"),
-            "epilogue": steps,
-            "strategy": parse_choice(Strategy, strategy, "strategy"),
-            "weights": weights,
-        }
-        if values["c"] is Layout.COL and Layout.PACKED in (values["a"], values["b"]):
+        set_fields(
+            self,
+            m=check_size(m, "m"),
+            n=check_size(n, "n"),
+            k=check_size(k, "k"),
+            dtype=types.a,
+            b_dtype=types.b,
+            out_dtype=types.c,
+            a=parse_choice(Layout, a, "a"),
+            b=parse_choice(Layout, b, "b"),
+            c=parse_choice(Layout, c, "c"),
+            epilogue=steps,
+            strategy=parse_choice(Strategy, strategy, "strategy"),
+            weights=weights,
+        )
+        if self.c is Layout.COL and Layout.PACKED in (self.a, self.b):
             # It would be computed as Cᵀ = Bᵀ·Aᵀ, and panels of A are not panels of B.
             raise InvalidChoice(
                 name="c", found="'col'", allowed="row, strided, packed where a or b is packed"
             )
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
 
     @cached_property
     def types(self) -> ProductTypes:

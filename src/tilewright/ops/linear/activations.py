@@ -31,6 +31,7 @@ from tilewright.spec.arguments import check_numbers
 from tilewright.spec.dtype import BF16, F32, I8, I32, U8, DType, Use, dtypes_for
 from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Scale, Step
 from tilewright.spec.problem import ProductTypes, Role
+from tilewright.spec.records import set_fields
 from tilewright.spec.weights import Elements, Weights
 
 #: The types of activations that are quantised as they are; others are converted to float32.
@@ -83,8 +84,7 @@ class QuantizedRows:
         )
         if sums.shape != (m,):
             raise ScaleShape(name="sums", found=sums.shape, required=(m,))
-        for name, value in (("q", np.ascontiguousarray(q)), ("scales", scales), ("sums", sums)):
-            object.__setattr__(self, name, value)
+        set_fields(self, q=np.ascontiguousarray(q), scales=scales, sums=sums)
 
     @property
     def shape(self) -> tuple[int, int]:

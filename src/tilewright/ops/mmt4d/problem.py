@@ -12,6 +12,7 @@ from tilewright.errors import UnsupportedDtype
 from tilewright.spec.arguments import MAX_TILE, check_integer, check_size
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, Operand, ProductTypes, exact_dtype
+from tilewright.spec.records import set_fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,8 +78,7 @@ class Mmt4d:
             values[name] = check_integer(size, name, 1, MAX_TILE)
         for name, count in zip(TILE_COUNTS, (m1, n1, k1), strict=True):
             values[name] = check_size(count, name)
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, **values)
 
     @cached_property
     def types(self) -> ProductTypes:

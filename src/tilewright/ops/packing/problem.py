@@ -8,6 +8,7 @@ from typing import ClassVar
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import GEMM_DTYPES, DType, accumulator, parse_dtype
 from tilewright.spec.problem import Layout, Operand, ProductTypes, Role
+from tilewright.spec.records import set_fields
 
 
 @dataclass(frozen=True, init=False)
@@ -46,9 +47,12 @@ class Packing:
         kind = parse_dtype(dtype, GEMM_DTYPES)
         partner = kind if other is None else parse_dtype(other, GEMM_DTYPES)
         accumulator(kind, partner)  # refuses types that no product has
-        values = {"role": parse_choice(Role, role, "role"), "dtype": kind, "other": partner}
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            role=parse_choice(Role, role, "role"),
+            dtype=kind,
+            other=partner,
+        )
 
     @property
     def types(self) -> ProductTypes:

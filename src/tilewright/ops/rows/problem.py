@@ -11,6 +11,7 @@ from tilewright.errors import InvalidChoice, shown
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.problem import Layout, Operand
+from tilewright.spec.records import set_fields
 from tilewright.spec.row_functions import RowOp, row_meaning
 
 if TYPE_CHECKING:
@@ -68,15 +69,14 @@ class RowFunction:
         for name, given in (("weight", weight), ("bias", bias)):
             if given is not None and not taken[name]:
                 raise InvalidChoice(name=f"{name} of {what.value}", found=shown(given), allowed="None")
-        values: dict[str, object] = {
-            "op": what,
-            "dtype": parse_dtype(dtype, FUNCTION_DTYPES),
-            "layout": parse_choice(Layout, layout, "layout", ROW_LAYOUTS),
-            "weight": None if weight is None else parse_dtype(weight, FUNCTION_DTYPES),
-            "bias": None if bias is None else parse_dtype(bias, FUNCTION_DTYPES),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            op=what,
+            dtype=parse_dtype(dtype, FUNCTION_DTYPES),
+            layout=parse_choice(Layout, layout, "layout", ROW_LAYOUTS),
+            weight=None if weight is None else parse_dtype(weight, FUNCTION_DTYPES),
+            bias=None if bias is None else parse_dtype(bias, FUNCTION_DTYPES),
+        )
 
     @property
     def acc(self) -> DType:

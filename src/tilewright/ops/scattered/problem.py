@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from tilewright.spec.dtype import DType, Use, accumulator, dtypes_for, parse_dtype
 from tilewright.spec.problem import Operand
+from tilewright.spec.records import set_fields
 
 #: Element types whose products by tables have kernels.
 SCATTERED_DTYPES = dtypes_for(Use.SCATTERED)
@@ -33,7 +34,7 @@ class ScatteredGemm:
     dtype: DType
 
     def __init__(self, dtype: DType | str = "f32") -> None:
-        object.__setattr__(self, "dtype", parse_dtype(dtype, SCATTERED_DTYPES))
+        set_fields(self, dtype=parse_dtype(dtype, SCATTERED_DTYPES))
 
     @property
     def acc(self) -> DType:

@@ -17,6 +17,7 @@ from tilewright.spec.dtype import (
 )
 from tilewright.spec.problem import Operand
 from tilewright.spec.products import product_meaning
+from tilewright.spec.records import set_fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,9 +91,7 @@ class SumOfProducts:
         if count not in how.factors:
             words = " or ".join(map(str, how.factors))
             raise InvalidChoice(name=f"factors of {how.value!r}", found=shown(factors), allowed=words)
-        object.__setattr__(self, "walk", how)
-        object.__setattr__(self, "factors", factors)
-        object.__setattr__(self, "dtype", parse_dtype(dtype, SUM_DTYPES))
+        set_fields(self, walk=how, factors=factors, dtype=parse_dtype(dtype, SUM_DTYPES))
 
     @property
     def acc(self) -> DType:

@@ -12,6 +12,7 @@ from tilewright.errors import InvalidSize
 from tilewright.spec.arguments import check_flag, check_size, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand, ProductTypes, exact_dtype
+from tilewright.spec.records import set_fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +67,8 @@ class Syrk:
         lower: bool = True,
     ) -> None:
         types = ProductTypes.parse(dtype, None, out_dtype)
-        self._set(
+        set_fields(
+            self,
             n=check_size(n, "n"),
             k=check_size(k, "k"),
             dtype=types.a,
@@ -75,10 +77,6 @@ class Syrk:
             c=parse_choice(Layout, c, "c", STRIDED_LAYOUTS),
             lower=check_flag(lower, "lower"),
         )
-
-    def _set(self, **values: object) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
 
     @cached_property
     def types(self) -> ProductTypes:
@@ -179,7 +177,7 @@ class Syr2k(Syrk):
         lower: bool = True,
     ) -> None:
         super().__init__(n, k, dtype, a=a, c=c, out_dtype=out_dtype, lower=lower)
-        self._set(b=parse_choice(Layout, b, "b", STRIDED_LAYOUTS))
+        set_fields(self, b=parse_choice(Layout, b, "b", STRIDED_LAYOUTS))
 
     @property
     def factors(self) -> tuple[str, ...]:

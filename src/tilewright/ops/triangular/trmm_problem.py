@@ -12,6 +12,7 @@ from tilewright.cached import cached_property
 from tilewright.spec.arguments import check_flag, check_size, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand, ProductTypes, exact_dtype
+from tilewright.spec.records import set_fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,19 +80,19 @@ class Trmm:
         unit: bool = False,
     ) -> None:
         types = ProductTypes.parse(dtype, None, out_dtype)
-        values: dict[str, object] = {
-            "m": check_size(m, "m"),
-            "n": check_size(n, "n"),
-            "dtype": types.a,
-            "out_dtype": types.c,
-            "side": parse_choice(Side, side, "side"),
-            "lower": check_flag(lower, "lower"),
-            "unit": check_flag(unit, "unit"),
-        }
-        for name, layout in (("a", a), ("b", b), ("c", c)):
-            values[name] = parse_choice(Layout, layout, name, STRIDED_LAYOUTS)
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            m=check_size(m, "m"),
+            n=check_size(n, "n"),
+            dtype=types.a,
+            out_dtype=types.c,
+            side=parse_choice(Side, side, "side"),
+            lower=check_flag(lower, "lower"),
+            unit=check_flag(unit, "unit"),
+            a=parse_choice(Layout, a, "a", STRIDED_LAYOUTS),
+            b=parse_choice(Layout, b, "b", STRIDED_LAYOUTS),
+            c=parse_choice(Layout, c, "c", STRIDED_LAYOUTS),
+        )
 
     @cached_property
     def types(self) -> ProductTypes:

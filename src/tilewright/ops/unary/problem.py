@@ -10,6 +10,7 @@ from tilewright.spec.arguments import check_integer, parse_choice
 from tilewright.spec.dtype import DTYPES, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand
+from tilewright.spec.records import set_fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,16 +99,15 @@ class Unary:
             raise InvalidChoice(
                 name="b", found=shown(of_b.value), allowed="strided" if strided else "col, row"
             )
-        values = {
-            "op": what,
-            "m": _check_side(m, "m"),
-            "n": _check_side(n, "n"),
-            "dtype": check_unary_dtype(what, dtype),
-            "a": of_a,
-            "b": of_b,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            op=what,
+            m=_check_side(m, "m"),
+            n=_check_side(n, "n"),
+            dtype=check_unary_dtype(what, dtype),
+            a=of_a,
+            b=of_b,
+        )
 
     @property
     def operands(self) -> tuple[Operand, Operand]:

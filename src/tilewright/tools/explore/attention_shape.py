@@ -12,6 +12,7 @@ from tilewright.ops.attention.bounds import Bounds
 from tilewright.ops.attention.problem import ATTENTION_DTYPES
 from tilewright.spec.dtype import parse_dtype
 from tilewright.spec.problem import ProductTypes
+from tilewright.spec.records import set_fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,12 +62,12 @@ class AttentionShape:
             raise InvalidChoice(
                 name="heads of keys", found=self.kv_heads, allowed=f"what divides {self.heads} heads"
             )
-        object.__setattr__(self, "dtype", str(parse_dtype(self.dtype, ATTENTION_DTYPES)))
+        set_fields(self, dtype=str(parse_dtype(self.dtype, ATTENTION_DTYPES)))
         if self.window is not None:
-            object.__setattr__(self, "window", tuple(self.window))
+            set_fields(self, window=tuple(self.window))
         Bounds.parse(self.causal, self.window)
         if not self.label:
-            object.__setattr__(self, "label", self.shape)
+            set_fields(self, label=self.shape)
 
     @property
     def shape(self) -> str:

@@ -13,6 +13,7 @@ from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import F64, DType, Kind
 from tilewright.spec.problem import Layout, ProductTypes, exact_dtype, parse_types
+from tilewright.spec.records import set_fields
 from tilewright.tools.explore.measured import Started
 from tilewright.tools.explore.systems import Environment, System, find_system
 
@@ -57,7 +58,7 @@ class Case:
         for layout in (self.gemm.a, self.gemm.b):
             parse_choice(Layout, layout, "layout of a measured operand", (Layout.ROW, Layout.COL))
         if not self.label:
-            object.__setattr__(self, "label", self.name.removeprefix("gemm "))
+            set_fields(self, label=self.name.removeprefix("gemm "))
 
     @property
     def sizes(self) -> tuple[int, int, int]:
