@@ -7,8 +7,10 @@ in this thread that costs the look at one attribute.
 
 from __future__ import annotations
 
+import itertools
 import threading
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Any, Protocol, Self
 
 
 class Recorder(Protocol):
@@ -40,6 +42,34 @@ class Recorder(Protocol):
 
     def refuse(self, reason: str) -> None:
         """The call does something else too, or depends on more than its arguments' types and shapes."""
+
+
+_serials = itertools.count()
+
+
+class Numbered:
+    """Objects that identify repeated calls, as packed operands and kernels: each has a number of its own.
+
+    The number is in the first slot of the object, where machine code reads it. No other object of the process
+    ever has it; copies and unpickled objects get one of their own. What the number stands for never changes.
+    """
+
+    __slots__ = ("_serial",)
+
+    _serial: int
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """A new object, with the next number."""
+        made = super().__new__(cls)
+        object.__setattr__(made, "_serial", next(_serials))  # also of frozen dataclasses
+        return made
+
+    def __getstate__(self) -> Any:
+        return self.__dict__  # without the number
+
+    def memory(self) -> Iterable[tuple[int, int]]:
+        """Address and bytes of memory that is at its place as long as the object lives."""
+        return ()
 
 
 #: One item for each recording in progress. Machine code reads the length of the list, and while it is not 0

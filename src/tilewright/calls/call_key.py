@@ -32,6 +32,7 @@ from tilewright.calls.fastcall import (
 from tilewright.calls.recipe import HASH, MIX_BITS, MOST_ARRAYS, MOST_AXES, MOST_WORDS
 from tilewright.llvm.build import Function, Module
 from tilewright.llvm.values import INT8, INT32, INT64, POINTER, VOID, Value, int64, null
+from tilewright.recorder import Numbered
 
 #: cpython/floatobject.h, PyFloatObject.ob_fval; numpy/arrayscalars.h, obval of scalars; cpython/listobject.h,
 #: PyListObject.ob_item.
@@ -84,17 +85,14 @@ class KeyState(ctypes.Structure):
     )
 
 
-class Numbered:
-    """Objects that a key identifies by a number of their own, which no other object ever has.
-
-    The number is in the first slot of the object, where machine code reads it.
-    """
-
-    __slots__ = ("_serial",)
-
-
-#: Offset of `Numbered._serial`.
+#: Offset of the number of a `Numbered` object: its first slot, behind the header of 64-bit GIL builds.
 SERIAL_SLOT = 16
+
+
+def serial_readable(value: Numbered) -> bool:
+    """Whether the number of an object is where machine code reads it."""
+    held = ctypes.c_void_p.from_address(id(value) + SERIAL_SLOT).value
+    return held == id(value._serial)  # noqa: SLF001  (the slot is there for this module)
 
 
 class KnownKinds:
@@ -121,7 +119,8 @@ class KnownKinds:
             if kind in (tuple, list):
                 kept += self.learn(value)
             elif isinstance(value, Numbered):
-                self._add(kind, Kind.SERIAL)
+                if serial_readable(value):
+                    self._add(kind, Kind.SERIAL)
             elif isinstance(value, (np.dtype, type, enum.Enum)):
                 self._add(kind, Kind.IDENTITY)
                 kept.append(value)
@@ -302,7 +301,10 @@ class KeyReader:
                     f.ret(int64(1))
                 self._words(f, state, how)
                 with f.when(f.icmp("==", how, Kind.SERIAL)):
-                    self._put_integer(f, f.load(POINTER, f.at(value, SERIAL_SLOT), 8), state)
+                    serial = f.load(POINTER, f.at(value, SERIAL_SLOT), 8)
+                    with f.when(f.icmp("==", serial, null())):
+                        f.ret(int64(0))
+                    self._put_integer(f, serial, state)
                 self._words(f, state, f.ptrtoint(kind))
                 at = f.at(value, SCALAR_VALUE)
                 with f.when(f.icmp("==", size, 4)):

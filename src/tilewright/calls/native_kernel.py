@@ -41,8 +41,8 @@ from tilewright.spec.problem import Layout, Operand
 if TYPE_CHECKING:
     from tilewright.compiler.kernel import Kernel
 
-#: Offset of the record in a kernel object: its only slot, after the 16-byte object header.
-RECORD_SLOT = 16
+#: Offset of the record in a kernel object: its first slot after the number of `Numbered`.
+RECORD_SLOT = 24
 #: cpython/bytesobject.h, PyBytesObject.ob_sval.
 BYTES_DATA = bytes.__basicsize__ - 1
 

@@ -33,7 +33,7 @@ from tilewright.calls.recipe import (
     View,
 )
 from tilewright.calls.thunks import TYPES, thunk_address, word_of
-from tilewright.recorder import current
+from tilewright.recorder import Numbered, current
 
 _MASK = (1 << 64) - 1
 
@@ -117,6 +117,17 @@ def arrays_of(values: Iterable[Any]) -> list[Array]:
     return found
 
 
+def numbered_of(values: Iterable[Any]) -> list[Numbered]:
+    """The objects among arguments that a key has by their numbers."""
+    found: list[Numbered] = []
+    for value in values:
+        if isinstance(value, Numbered):
+            found.append(value)
+        elif type(value) in (tuple, list):
+            found += numbered_of(value)
+    return found
+
+
 def extent(array: Array) -> tuple[int, int, int]:
     """Address of the first byte of an array, of that behind its last one, and of its first element."""
     start = data_address(array)
@@ -147,6 +158,12 @@ class Recording:
         self._places = [
             _Place(*extent(array), Base.ARGUMENT + number) for number, array in enumerate(self.arrays)
         ]
+        for one in numbered_of(arguments):
+            for address, size in one.memory():
+                if any(place.low < address + size and address < place.high for place in self._places):
+                    # Addresses there could follow from either.
+                    self.reason = "an argument that shares memory with another one"
+                self._places.append(_Place(address, address + size, 0, Base.NUMBER))
         self._new: list[Array] = []
         self.pools: list[Any] = []
         self._team: int | None = None

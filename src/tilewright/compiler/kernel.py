@@ -22,6 +22,7 @@ from tilewright.llvm.target import emit_assembly
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine, runs_on
 from tilewright.preparing import importing, once_property
+from tilewright.recorder import Numbered
 from tilewright.spec.arguments import MAX_SIZE, check_integer
 from tilewright.spec.dtype import find_llvm_type
 from tilewright.spec.problem import Operand
@@ -40,7 +41,7 @@ def c_argument(llvm_name: str) -> Any:
     return ctypes.c_void_p if dtype is None else dtype.ctypes
 
 
-class Kernel:
+class Kernel(Numbered):
     """A compiled problem.
 
     Called with arrays of the problem's shapes, dtype and layouts, it computes into the last one and

@@ -36,6 +36,7 @@ from tilewright.ops.einsum.tree_layout import laid_out
 from tilewright.ops.einsum.tree_report import TreeExplanation, explain_tree
 from tilewright.ops.gemm.call import result_dtype
 from tilewright.ops.gemm.gufuncs import in_order, memory_order
+from tilewright.recorder import Numbered
 from tilewright.spec.arguments import as_sizes, check_integer, check_text
 from tilewright.spec.problem import check_elements
 from tilewright.threads.pool import limited
@@ -162,7 +163,7 @@ class Workspace:
         return sum(block.size for block in (*self._free, *self._taken.values()))
 
 
-class TreeCall:
+class TreeCall(Numbered):
     """A compiled einsum: call it with arrays.
 
     Parameters

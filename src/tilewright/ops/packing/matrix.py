@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self, TypeAlias
@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from tilewright.errors import ForeignPacked, InvalidOperand, InvalidSequence, shown
 from tilewright.macro.packing import PanelForm
+from tilewright.recorder import Numbered
 from tilewright.spec.arguments import check_sizes
 from tilewright.spec.dtype import DType
 from tilewright.spec.operations import PACKED_METHODS
@@ -73,7 +74,7 @@ class PackedForm:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PackedMatrix:
+class PackedMatrix(Numbered):
     """A matrix in the tiles of a machine, packed once and multiplied often; immutable.
 
     Made by `tilewright.pack` and `PackedMatrix.load`; `tilewright.matmul` and `tilewright.linear` take it in
@@ -164,6 +165,11 @@ class PackedMatrix:
     def nbytes(self) -> int:
         """Bytes of the tiles, padding included, and of the vectors stored with them."""
         return self.data4d.nbytes + sum(vector.nbytes for vector in self.vectors.values())
+
+    def memory(self) -> Iterator[tuple[int, int]]:
+        """Address and bytes of the tiles and of each vector."""
+        for array in (self.data4d, *self.vectors.values()):
+            yield array.__array_interface__["data"][0], array.nbytes
 
     def __repr__(self) -> str:
         rows, columns = self.shape
