@@ -29,7 +29,9 @@ NOT_FINITE = 9
 #: Elements between lines; they take turns.
 GAPS = (3, 0)
 #: Of the plans of a row, `make test` runs one in so many.
-SHARED = 3
+SHARED = 5
+#: The same of the layouts of batch-reduce kernels.
+SHARED_BATCH = 3
 #: One pair of sizes in so many for each kernel; the next kernel takes the next ones.
 THINNED = 7
 
@@ -262,25 +264,24 @@ def batch_reduce_case(kernel: Emitted, turn: int, *, at_end: bool, filling: Fill
 
 
 def batch_reduce_cases(kernels: Kernels, *, each: int) -> Iterator[Case]:
-    """All combinations of layouts, each with `each` sizes; tails, beta, count and mode take turns."""
-    turns = itertools.count()
-    for dtype, (a, b, c) in itertools.product(DTYPES, itertools.product(("row", "col"), repeat=3)):
-        for _ in range(each):
-            turn = next(turns)
-            m, n, k = 1 + 7 * turn % 37, 1 + 17 * turn % 41, 1 + (5 * turn + turn // 8) % 40
-            kernel = kernels.emit(
-                BatchReduceGemm(
-                    m,
-                    n,
-                    k,
-                    1 + turn % 3,
-                    dtype,
-                    a=a,
-                    b=b,
-                    c=c,
-                    beta=turn // 2 % 2,
-                    batch=("stride", "address")[(turn + turn // 4) % 2],
-                )
+    """All combinations of layouts, each with `each` sizes, or a share of them; tails, beta, count and mode
+    take turns."""
+    combinations = itertools.product(DTYPES, itertools.product(("row", "col"), repeat=3), range(each))
+    for turn, (dtype, (a, b, c), _) in share(enumerate(combinations), SHARED_BATCH, kernels.row_number):
+        m, n, k = 1 + 7 * turn % 37, 1 + 17 * turn % 41, 1 + (5 * turn + turn // 8) % 40
+        kernel = kernels.emit(
+            BatchReduceGemm(
+                m,
+                n,
+                k,
+                1 + turn % 3,
+                dtype,
+                a=a,
+                b=b,
+                c=c,
+                beta=turn // 2 % 2,
+                batch=("stride", "address")[(turn + turn // 4) % 2],
             )
-            for at_end in (False, True):
-                yield batch_reduce_case(kernel, turn, at_end=at_end)
+        )
+        for at_end in (False, True):
+            yield batch_reduce_case(kernel, turn, at_end=at_end)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from object_symbols import undefined_symbols
+
 from tilewright.compiler.lowering.interface import scalar_type, scratch_layout
 from tilewright.compiler.operation import Compilation, Problem, kernel_name
 from tilewright.compiler.pipeline import STAGES
@@ -80,7 +82,10 @@ class Kernels:
         return [row.name for row in ISAS].index(self.machine.isa.name)
 
     def emit(self, problem: Problem, *, near: bool = False, cut: Mapping[str, int] | None = None) -> Emitted:
-        """One more kernel; `near` gives it the small caches, `cut` changes fields of how it is cut."""
+        """One more kernel, which calls nothing: no memcpy, no conversion of a run-time library, no fmaf.
+
+        `near` gives it the small caches, `cut` changes fields of how it is cut.
+        """
         machine = self.near if near else self.machine
         number = len(self.emitted)
         state = Compilation(problem, machine, f"kernel_{number}")
@@ -90,6 +95,7 @@ class Kernels:
                 state = state.with_field("blocking", replace(state.blocking, **cut))
         assert state.blocking is not None
         assert state.nest is not None
+        assert undefined_symbols(state.object) == set(), problem
         done = Emitted(
             problem,
             machine,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from enum import Enum
+from functools import cache
 from typing import NamedTuple
 
 from product_types import TYPES
@@ -37,6 +38,10 @@ from tilewright.spec.problem import ProductTypes, Strategy
 WRAPPING = {"u8": 33_030, "i8": 131_073}
 #: Of what other machines run too, one type in so many.
 THINNED = 4
+#: Of the types that an instruction has run, `make test` runs one in so many at any sizes.
+THINNED_ANY = 9
+#: Bounds of m, n and k in `make test`: one tile of any row and a full vector of most, with tails.
+NEAR, FAR = (9, 23, 22), (37, 41, 40)
 LAYOUTS = tuple(itertools.product(("row", "col"), repeat=3))
 STRATEGIES = (Strategy.PACKING, Strategy.TILING, Strategy.AUTO)
 
@@ -64,6 +69,7 @@ def named(tile: TileFma) -> str:
     return f"{tile.instruction} {tile.a} {tile.b}"
 
 
+@cache
 def way_of(machine: Machine, types: ProductTypes) -> Way | None:
     """How a machine multiplies; None if it cannot, or if its emulator is known to be wrong about it."""
     problems = [Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, c=c) for c in ("row", "col")]
@@ -141,10 +147,11 @@ def gemm_cases_of(kernels: Kernels, types: ProductTypes, number: int, *, fixed: 
 def batch_reduce_cases_of(kernels: Kernels, types: ProductTypes, turn: int) -> Iterator[Case]:
     """Layouts, tails, beta, count and mode in turn; C at both guard pages."""
     a, b, c = LAYOUTS[(turn + turn // 8) % 8]
+    rows, columns, depths = FAR if EVERY_TEST_RUNS else NEAR
     problem = BatchReduceGemm(
-        1 + 7 * turn % 37,
-        1 + 17 * turn % 41,
-        1 + (5 * turn + turn // 8) % 40,
+        1 + 7 * turn % rows,
+        1 + 17 * turn % columns,
+        1 + (5 * turn + turn // 8) % depths,
         1 + turn % 3,
         types.a,
         b_dtype=types.b,
@@ -160,35 +167,55 @@ def batch_reduce_cases_of(kernels: Kernels, types: ProductTypes, turn: int) -> I
         yield batch_reduce_case(kernel, turn, at_end=at_end, filling=filling)
 
 
-def type_cases(kernels: Kernels, machines: Sequence[Machine]) -> Iterator[Case]:
-    """Everything of what is new on a machine; of the rest one type in `THINNED`, each machine others.
+class Plan(NamedTuple):
+    """What a machine runs of one product: any sizes, then other layouts too; known sizes, once or twice."""
 
-    In `make test` products of any sizes run once for each instruction and for one type in `THINNED`;
-    products of known sizes run for every type.
+    types: ProductTypes
+    number: int
+    any_sizes: bool
+    layouts: bool
+    known_sizes: int
+
+
+def plans(machine: Machine, machines: Sequence[Machine]) -> Iterator[Plan]:
+    """Everything of what is new on a machine; of other lengths of vectors one type in `THINNED`, each machine
+    others.
+
+    In `make test` products of any sizes run once for each instruction of a machine and for one type in
+    `THINNED_ANY`; products of known sizes run for every type. In `make test-all` products of any sizes run
+    for every type, of other layouts too, and one type in `THINNED` on machines that add nothing.
 
     The first machine of a row runs `DTYPES` elsewhere.
     """
-    start = machines.index(kernels.machine)
-    first = all(other.isa.name != kernels.machine.isa.name for other in machines[:start])
-    pairs: set[object] = set()
+    start = machines.index(machine)
+    first = all(other.isa.name != machine.isa.name for other in machines[:start])
+    seen: set[object] = set()
     for number, types in enumerate(TYPES, start):
-        new = novelty(kernels.machine, types, machines)
+        new = novelty(machine, types, machines)
         if new is None or (first and types.name in DTYPES):
             continue
-        pair, sampled = (types.a.name, types.b.name), number % THINNED == 0
-        instruction = way_of(kernels.machine, types)
+        pair, instruction = (types.a.name, types.b.name), way_of(machine, types)
+        sampled = number % THINNED == 0
         # Types of C differ in the store, and mixed ones in the conversion: one kernel of each shows it.
         fixed = new is Novelty.INSTRUCTION and types.a == types.b == types.c
-        whole = new is Novelty.INSTRUCTION or new is Novelty.WAY
-        if not EVERY_TEST_RUNS:
-            whole = whole and (sampled or instruction not in pairs)
-        elif new is Novelty.WAY:
-            whole = pair not in pairs
-        if whole or (new is Novelty.LENGTH and sampled):
-            more = fixed and (EVERY_TEST_RUNS or sampled)
-            yield from gemm_cases_of(kernels, types, number, fixed=more)
-        if new is not Novelty.NONE or sampled:
-            yield from batch_reduce_cases_of(kernels, types, number)
-        if fixed:
-            yield from batch_reduce_cases_of(kernels, types, number + len(TYPES))
-        pairs |= {pair, instruction}
+        added = new is Novelty.INSTRUCTION or new is Novelty.WAY
+        if EVERY_TEST_RUNS:
+            whole = new is Novelty.INSTRUCTION or (new is Novelty.WAY and pair not in seen)
+            whole = whole or (new is Novelty.LENGTH and sampled)
+            yield Plan(types, number, whole, fixed, (new is not Novelty.NONE or sampled) + fixed)
+        elif added or (new is Novelty.LENGTH and sampled):
+            whole = number % THINNED_ANY == 0 or (added and instruction not in seen)
+            yield Plan(types, number, whole, fixed and sampled, 1)
+        else:
+            continue
+        if whole:
+            seen |= {pair, instruction}
+
+
+def type_cases(kernels: Kernels, machines: Sequence[Machine]) -> Iterator[Case]:
+    """The cases of a machine's plans."""
+    for plan in plans(kernels.machine, machines):
+        if plan.any_sizes:
+            yield from gemm_cases_of(kernels, plan.types, plan.number, fixed=plan.layouts)
+        for again in range(plan.known_sizes):
+            yield from batch_reduce_cases_of(kernels, plan.types, plan.number + again * len(TYPES))

@@ -10,6 +10,7 @@ from functools import cache
 import pytest
 from assembly_text import AssemblyLoop, innermost_loops, multiplies, quadwords_loaded, vector_stack_moves
 from object_symbols import undefined_symbols
+from shares import EVERY_TEST_RUNS
 from support import run_python
 from tiers import first_of, named
 
@@ -284,13 +285,26 @@ def kind(pair: tuple[str, Isa]) -> tuple[object, ...]:
 
 @pytest.mark.parametrize(("name", "isa"), first_of(EVERY_ROW, kind), ids=named)
 def test_every_row_compiles_and_needs_no_library(name: str, isa: Isa) -> None:
+    """Each strategy alone in `make test-all`; the automatic one chooses at run time, and holds the others."""
     machine = find_machine(name).with_isa(isa)
-    for dtype in FLOATS:
-        for strategy in Strategy:
-            problem = strided_problem(dtype, strategy)
-            done = run_stages(problem, machine)
+    for number, dtype in enumerate(FLOATS, EVERY_ROW.index((name, isa))):
+        for strategy in Strategy if EVERY_TEST_RUNS else (Strategy.AUTO,):
+            done = run_stages(strided_problem(dtype, strategy), machine)
             assert undefined_symbols(done.object) == set(), f"{dtype} {strategy.value}"
             assert not re.search(r"@llvm\.(mem|exp|log|pow|sqrt)", done.llvm)
+        if number % 2 or EVERY_TEST_RUNS:  # one type of each row
+            done = run_stages(strided_problem(dtype, Strategy.AUTO), machine, until="llvm")
+            check_calls(emit_assembly(done.llvm, done.name, machine))
+
+
+def check_calls(text: str) -> None:
+    """No call leaves the module, or goes through a table of the linker."""
+    assert "@PLT" not in text
+    assert "@GOT" not in text
+    called = set(re.findall(r"^\s(?:callq?|bl|jmp|b)\s+_?([A-Za-z]\w+)$", text, re.MULTILINE))
+    own = {name.lstrip("_") for name in re.findall(r"^_?([A-Za-z]\w+):", text, re.MULTILINE)}
+    assert called
+    assert called <= own
 
 
 def strided_problem(dtype: DType, strategy: Strategy) -> Gemm:
@@ -310,20 +324,6 @@ def test_the_symbol_readers_find_an_undefined_symbol(name: str) -> None:
     assert {symbol.lstrip("_") for symbol in found} == {"fmaf"}
     without = text.replace(call, "fadd float %x, %x")
     assert undefined_symbols(emit_object(without, "sample", machine)) == set()
-
-
-@pytest.mark.parametrize("name", targets())
-def test_no_call_leaves_the_module(name: str) -> None:
-    machine = find_machine(name)
-    for dtype in FLOATS:
-        done = run_stages(strided_problem(dtype, Strategy.AUTO), machine, until="llvm")
-        text = emit_assembly(done.llvm, done.name, machine)
-        assert "@PLT" not in text
-        assert "@GOT" not in text
-        called = set(re.findall(r"^\s(?:callq?|bl|jmp|b)\s+_?([A-Za-z]\w+)$", text, re.MULTILINE))
-        own = {name.lstrip("_") for name in re.findall(r"^_?([A-Za-z]\w+):", text, re.MULTILINE)}
-        assert called
-        assert called <= own
 
 
 HASHES = """
