@@ -96,11 +96,16 @@ def check_gemm(problem: Gemm, machine: Machine, shapes: Sequence[tuple[int, int,
     ],
 )
 def test_every_instruction(isa: Isa, tile: TileFma) -> None:
-    """As the only one of its row, on operands and sums of its own types."""
+    """As the only one of its row, on operands and sums of its own types.
+
+    Packed, as small products are not where the strategy is chosen; every second one in place if it can be.
+    """
     machine = emulating(isa, tile)
-    a, b, c = LAYOUTS[(isa.tiles.index(tile) * 2) % len(LAYOUTS)]  # turned, its operands change places
+    number = isa.tiles.index(tile)
+    a, b, c = LAYOUTS[(number * 2) % len(LAYOUTS)]  # turned, its operands change places
+    strategy = "tiling" if tile.in_place and number % 2 else "packing"
     left, right = (parse_dtype(panel.numpy) for panel in (tile.a, tile.b))  # in arrays: not packed
-    problem = Gemm(dtype=left, b_dtype=right, out_dtype=tile.acc, a=a, b=b, c=c)
+    problem = Gemm(dtype=left, b_dtype=right, out_dtype=tile.acc, a=a, b=b, c=c, strategy=strategy)
     check_gemm(problem, machine, shapes_around(problem, machine))
 
 
