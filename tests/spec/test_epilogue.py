@@ -156,8 +156,8 @@ def test_operands_are_named_after_their_steps() -> None:
 
 def test_rows_and_columns_change_places() -> None:
     epilogue = Epilogue.parse("bias,scale:row,scale,gelu")
-    assert str(epilogue.turned()) == "bias:row,scale:column,scale,gelu"
-    assert epilogue.turned().turned() == epilogue
+    assert str(epilogue.transposed()) == "bias:row,scale:column,scale,gelu"
+    assert epilogue.transposed().transposed() == epilogue
     assert Along.ROW.shape(3, 4) == (3, 1)
 
 

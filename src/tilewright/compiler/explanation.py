@@ -65,8 +65,8 @@ def strategy_of(program: Program, primitives: tuple[Statement, ...]) -> str:
     if not primitives:
         return "nothing to do: a size is 0"
     if moves:
-        turned = any(node.source is not None and _turns(node.source, node.destination) for node in moves)
-        return "blocks transposed in registers" if turned else "element by element, in whole vectors"
+        transposed = any(node.source is not None and _turns(node.source, node.destination) for node in moves)
+        return "blocks transposed in registers" if transposed else "element by element, in whole vectors"
     if TileForm.DOT in forms:
         return "dot products: vectors run along the depth, rows of A are read once"
     if TileForm.TRANSPOSED_B in forms:

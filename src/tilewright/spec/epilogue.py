@@ -41,7 +41,7 @@ class Along(Enum):
     ALL = "all"
 
     @property
-    def turned(self) -> Along:
+    def transposed(self) -> Along:
         """The same of the transposed C."""
         return {Along.COLUMN: Along.ROW, Along.ROW: Along.COLUMN}.get(self, self)
 
@@ -335,10 +335,10 @@ class Epilogue:
         """
         return str(self).translate(str.maketrans(":-.", "_mp")).replace(",", THEN)
 
-    def turned(self) -> Epilogue:
+    def transposed(self) -> Epilogue:
         """The epilogue of the transposed product: rows and columns change places."""
         return Epilogue(
-            replace_along(step, step.along.turned) if isinstance(step, (Bias, Scale)) else step
+            replace_along(step, step.along.transposed) if isinstance(step, (Bias, Scale)) else step
             for step in self.steps
         )
 

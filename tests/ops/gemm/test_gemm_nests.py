@@ -527,12 +527,12 @@ def test_tiling_with_masks_needs_no_scratch() -> None:
 def test_turned_sizes_are_those_of_the_transposed_product() -> None:
     """Each size by its own number: Cᵀ is n×m, its A is Bᵀ, its B is Aᵀ."""
     sizes = Sizes(*(Constant(value) for value in range(1, 10)))
-    turned = sizes.turned()
-    assert (turned.m, turned.n, turned.k) == (sizes.n, sizes.m, sizes.k)
-    assert (turned.rs_a, turned.cs_a) == (sizes.cs_b, sizes.rs_b)
-    assert (turned.rs_b, turned.cs_b) == (sizes.cs_a, sizes.rs_a)
-    assert (turned.rs_c, turned.cs_c) == (sizes.cs_c, sizes.rs_c)
-    assert turned.turned() == sizes
+    swapped = sizes.swapped()
+    assert (swapped.m, swapped.n, swapped.k) == (sizes.n, sizes.m, sizes.k)
+    assert (swapped.rs_a, swapped.cs_a) == (sizes.cs_b, sizes.rs_b)
+    assert (swapped.rs_b, swapped.cs_b) == (sizes.cs_a, sizes.rs_a)
+    assert (swapped.rs_c, swapped.cs_c) == (sizes.cs_c, sizes.rs_c)
+    assert swapped.swapped() == sizes
 
 
 SIZES_OF = [

@@ -401,7 +401,7 @@ def _are_transposes(one: MatrixProduct, two: MatrixProduct) -> bool:
         """Strides of C, A and B along each dimension."""
         return sorted((d.role.name, str(d.extent), str(d.c), str(d.a), str(d.b)) for d in product.dimensions)
 
-    def turned(product: MatrixProduct) -> list[tuple[str, ...]]:
+    def transposed_walks(product: MatrixProduct) -> list[tuple[str, ...]]:
         c_of = {role: [str(d.c) for d in product.dimensions if d.role is role] for role in DimensionRole}
         other = replace(_swapped(product), triangle=product.triangle)
         m, n = c_of[DimensionRole.M][0], c_of[DimensionRole.N][0]
@@ -411,4 +411,4 @@ def _are_transposes(one: MatrixProduct, two: MatrixProduct) -> bool:
             for d in other.dimensions
         )
 
-    return (one.a, one.b, walks(one)) == (two.b, two.a, turned(two))
+    return (one.a, one.b, walks(one)) == (two.b, two.a, transposed_walks(two))

@@ -277,17 +277,17 @@ class NestCall:
         for shape, roles_of in zip(shapes, wanted, strict=True):
             if shape not in (roles_of, roles_of[::-1]):
                 return None
-        turned = [shape != roles_of for shape, roles_of in zip(shapes, wanted, strict=True)]
-        return turned[0], turned[1], turned[2]
+        transposes = [shape != roles_of for shape, roles_of in zip(shapes, wanted, strict=True)]
+        return transposes[0], transposes[1], transposes[2]
 
     def multiply(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any, together: np.dtype[Any]) -> None:
         """C = beta*C + alpha*A*B on views: one call if the types agree, else a product that is added."""
-        turned, same = self.as_matrices, a.dtype == b.dtype == c.dtype == together
+        transposes, same = self.as_matrices, a.dtype == b.dtype == c.dtype == together
         if self.product.triangle is not None:
-            assert turned is not None
-            self.triangle(*_transposed(turned, a, b, c), alpha, beta)
+            assert transposes is not None
+            self.triangle(*_transposed(transposes, a, b, c), alpha, beta)
             return
-        matrices = _transposed(turned, a, b, c) if turned is not None and same else None
+        matrices = _transposed(transposes, a, b, c) if transposes is not None and same else None
         if self.product.alpha.is_one and self.product.beta.is_zero and same:
             if matrices is None:
                 einsum(self.subscripts, a, b, out=c)
@@ -344,9 +344,11 @@ def _needed(nest: PythonNest) -> set[Access]:
     return {*(store.target for store in stores), *factors}
 
 
-def _transposed(turned: tuple[bool, bool, bool], a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+def _transposed(
+    transposes: tuple[bool, bool, bool], a: Array, b: Array, c: Array
+) -> tuple[Array, Array, Array]:
     """Three matrices, some of them transposed."""
-    return a.T if turned[0] else a, b.T if turned[1] else b, c.T if turned[2] else c
+    return a.T if transposes[0] else a, b.T if transposes[1] else b, c.T if transposes[2] else c
 
 
 def _number(factor: Factor, scalars: dict[Symbol, Any]) -> Any:

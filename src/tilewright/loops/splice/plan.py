@@ -288,8 +288,10 @@ def _triangle(
     lower = triangle is TriangularPart.LOWER
     if product.second is None:
         return Syrk(None, None, types.a, a=a.layout, c=c.layout, out_dtype=types.c, lower=lower)
-    turned = KernelMatrix("b", b.operand, b.columns, b.rows)  # the kernel's B has C's rows too
-    return Syr2k(None, None, types.a, a=a.layout, b=turned.layout, c=c.layout, out_dtype=types.c, lower=lower)
+    transposed = KernelMatrix("b", b.operand, b.columns, b.rows)  # the kernel's B has C's rows too
+    return Syr2k(
+        None, None, types.a, a=a.layout, b=transposed.layout, c=c.layout, out_dtype=types.c, lower=lower
+    )
 
 
 def _types(product: MatrixProduct) -> ProductTypes | str:

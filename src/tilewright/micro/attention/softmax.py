@@ -305,10 +305,10 @@ class SoftmaxCode:
         f, lanes = self.f, self.lanes
         while lanes > 1:
             lanes //= 2
-            turned = f.shuffle(vector, vector, [(lane + lanes) % (2 * lanes) for lane in range(2 * lanes)])
+            rotated = f.shuffle(vector, vector, [(lane + lanes) % (2 * lanes) for lane in range(2 * lanes)])
             half = list(range(lanes))
             left, right = (
-                (f.shuffle(part, part, half) for part in (vector, turned))
+                (f.shuffle(part, part, half) for part in (vector, rotated))
                 if lanes > 1
                 else (
                     f.extract(vector, 0),

@@ -69,7 +69,7 @@ def square_function(module: Module, bits: int, width: int) -> Callee:
     if known is not None:
         return known
     f = module.define(name, VOID, SQUARE_ARGUMENTS)
-    for p, column in enumerate(_turned(f, bits, width)):
+    for p, column in enumerate(_transposed_square(f, bits, width)):
         f.store(column, f.at(f.arguments["to"], f.mul(f.arguments["to_step"], p)), 1)
     f.ret()
     return f.callee
@@ -78,7 +78,7 @@ def square_function(module: Module, bits: int, width: int) -> Callee:
 SQUARE_ARGUMENTS = [("to", POINTER), ("to_step", INT64), ("from", POINTER), ("lanes", POINTER)]
 
 
-def _turned(f: Function, bits: int, width: int) -> list[Value]:
+def _transposed_square(f: Function, bits: int, width: int) -> list[Value]:
     """The depths of a square of words, read lane by lane."""
     words = max(1, bits // WORD_BITS)
     lane_bits = bits // words
@@ -397,7 +397,7 @@ class PackKernel:
         if known is not None:
             return known
         f = module.define(name, VOID, SQUARE_ARGUMENTS)
-        for p, words in enumerate(_turned(f, self.word_bits, width)):
+        for p, words in enumerate(_transposed_square(f, self.word_bits, width)):
             self._store(f, words, width, f.at(f.arguments["to"], f.mul(f.arguments["to_step"], p)))
         f.ret()
         return f.callee

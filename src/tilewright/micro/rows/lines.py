@@ -336,8 +336,8 @@ class AlongRows(Lines):
             lanes = self.lanes
             while lanes > 1:
                 lanes //= 2
-                turned = [(lane + lanes) % self.lanes for lane in range(self.lanes)]
-                first = join(v, first, f.shuffle(first, first, turned))
+                rotated = [(lane + lanes) % self.lanes for lane in range(self.lanes)]
+                first = join(v, first, f.shuffle(first, first, rotated))
             found.append(f.extract(first, 0))
         return found
 

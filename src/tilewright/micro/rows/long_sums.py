@@ -204,7 +204,7 @@ def tree_sum(f: Function, count: int, addend: Callable[[int], Value], first: int
     return f.plus(left, tree_sum(f, half, addend, first + half))
 
 
-def _turned(f: Function, x: Value, places: int) -> Value:
+def _rotated(f: Function, x: Value, places: int) -> Value:
     """A vector whose lanes move by so many places."""
     lanes = x.type.lanes
     assert lanes
@@ -216,5 +216,5 @@ def halved(v: Floats, x: Value) -> Value:
     half = x.type.lanes or 1
     while half > 1:
         half //= 2
-        x = v.add(x, _turned(v.f, x, half))
+        x = v.add(x, _rotated(v.f, x, half))
     return v.f.extract(x, 0)

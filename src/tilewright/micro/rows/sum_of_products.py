@@ -145,8 +145,8 @@ class Numbers:
         f, lanes = self.f, self.lanes
         while lanes > 1:
             lanes //= 2
-            turned = [(lane + lanes) % self.lanes for lane in range(self.lanes)]
-            number = self.add(number, [f.shuffle(part, part, turned) for part in number])
+            rotated = [(lane + lanes) % self.lanes for lane in range(self.lanes)]
+            number = self.add(number, [f.shuffle(part, part, rotated) for part in number])
         return [f.extract(part, 0) for part in number]
 
 

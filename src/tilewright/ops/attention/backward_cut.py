@@ -177,8 +177,8 @@ class ScoreBlock:
         if not self.rows_in_place:
             scratch["gradient_rows"] = (one.a, cut.mr * keys)
         if not self.plain:
-            turned = (one.a, whole(cut.b2, cut.mr) * queries)
-            scratch |= {"weights_turned": turned, "gradients_turned": turned}
+            transposed = (one.a, whole(cut.b2, cut.mr) * queries)
+            scratch |= {"weights_turned": transposed, "gradients_turned": transposed}
         if not self.direct:
             scratch["dq_sums"] = (F32, max(cut.rows * wide, self.kept_sums))
         return scratch
@@ -254,7 +254,7 @@ class ScoreBlock:
         d = self.problem.head_dim
         adjacent = Slice(to, Constant(0), (Constant(0), Constant(1)))
         elements = whole(d, self.cut.nr) * roundup(depth, self.unit)
-        return self.pack_b(to, turned(source), Constant(d), depth), Finite(adjacent, elements)
+        return self.pack_b(to, transposed(source), Constant(d), depth), Finite(adjacent, elements)
 
     def pack_key_panels(self) -> tuple[Statement, ...]:
         """Panels of K for the block of keys at jb: depths are keys."""
@@ -397,7 +397,7 @@ class ScoreBlock:
             yield Let("shift", self.item("shift"))
 
 
-def turned(window: Slice) -> Slice:
+def transposed(window: Slice) -> Slice:
     """A window with its axes exchanged."""
     return Slice(window.buffer, window.offset, window.strides[::-1])
 

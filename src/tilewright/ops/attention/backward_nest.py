@@ -38,7 +38,7 @@ from tilewright.ir.nodes import (
 from tilewright.ir.primitives import Spend
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
-from tilewright.ops.attention.backward_cut import BackwardBlocking, ScoreBlock, down, turned, whole
+from tilewright.ops.attention.backward_cut import BackwardBlocking, ScoreBlock, down, transposed, whole
 from tilewright.ops.attention.backward_problem import AttentionBackward
 
 #: Products per block of scores: in the single nest, and in two nests that each recompute the scores.
@@ -188,9 +188,9 @@ class _Nests(ScoreBlock):
             Spend(rows * (cut.b2 * (d + dv))),
             *self.pack_rows(ib, rows),
             *self.pack_finite("query_panels", queries, rows),
-            self.pack_b("dout_panels", turned(douts), Constant(dv), rows),
+            self.pack_b("dout_panels", transposed(douts), Constant(dv), rows),
             Loop("i", ib, Name("rows_end"), Constant(cut.mr), tile),
-            *self._turned_block(),
+            *self._transposed_block(),
             Loop("j", Constant(0), columns, Constant(cut.mr), self.key_tile()),
         )
         first: Expression = Constant(0)
@@ -212,13 +212,15 @@ class _Nests(ScoreBlock):
             self.finish(sums_v, self.array("dv", Name("h"), jb), columns, Scalar(1.0)),
         )
 
-    def _turned_block(self) -> tuple[Statement, ...]:
+    def _transposed_block(self) -> tuple[Statement, ...]:
         """Panels of Pᵀ and dSᵀ, where tiles don't read them in place."""
         if self.plain:
             return ()
         sizes = (Name("columns"), Name("rows"))
         names = zip(("weights_turned", "gradients_turned"), self.names, strict=True)
-        return tuple(self.pack_a(to, turned(self.scores(name, Constant(0))), *sizes) for to, name in names)
+        return tuple(
+            self.pack_a(to, transposed(self.scores(name, Constant(0))), *sizes) for to, name in names
+        )
 
     def key_tile(self) -> tuple[Statement, ...]:
         """dV += Pᵀ·dO and dK += dSᵀ·Q for the tile of keys at j, over the queries of a block that see it."""
@@ -240,7 +242,7 @@ class _Nests(ScoreBlock):
         ):
             rows = self.sums(name, j, width)
             if self.plain:
-                block = turned(self.scores(source, seen))
+                block = transposed(self.scores(source, seen))
                 a = Slice(block.buffer, block.offset + j, block.strides)
             else:
                 a = self.panel_a(packed, j, deep, seen)

@@ -306,8 +306,8 @@ class _Nest:
         cut, one = self.cut, self.one
         kr = one.kr
         panels = Slice("v_pack", Constant(0), (Constant(kr), Constant(kr * cut.nr)), interleave=kr)
-        turned = Slice(v.buffer, v.offset, (v.strides[1], v.strides[0]))
-        return Pack(panels, turned, Constant(self.problem.value_dim), keys, cut.nr, kr, one.k)
+        transposed = Slice(v.buffer, v.offset, (v.strides[1], v.strides[0]))
+        return Pack(panels, transposed, Constant(self.problem.value_dim), keys, cut.nr, kr, one.k)
 
     def gather(self) -> Loop:
         """Rows of a block of keys out of their pages."""

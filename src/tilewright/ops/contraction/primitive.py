@@ -143,7 +143,7 @@ def _axis(problem: Contraction, kind: DimensionRole, name: str) -> _ProductAxis:
     return _ProductAxis(one.extent, getattr(one.dimension, name), one.dimension.out)
 
 
-def _turned(m: _ProductAxis, n: _ProductAxis) -> bool:
+def _vectors_along_m(m: _ProductAxis, n: _ProductAxis) -> bool:
     """Whether vectors run along m: where out is adjacent there and not along n, or only in0 is adjacent."""
 
     def fitness(axis: _ProductAxis) -> tuple[bool, bool, bool]:
@@ -165,7 +165,7 @@ def _product(problem: Contraction, *, adds: bool, steps: bool) -> TileProduct:
         return OperandSide(name, lane, down, Constant(step), problem.element_of(name))
 
     sides = (m, side("in0", m)), (n, side("in1", n))
-    (rows, broadcast), (columns, vector) = sides[::-1] if _turned(m, n) else sides
+    (rows, broadcast), (columns, vector) = sides[::-1] if _vectors_along_m(m, n) else sides
     assert isinstance(rows.size, Constant)
     assert isinstance(columns.size, Constant)
     return TileProduct(
@@ -207,12 +207,12 @@ def _lay_nest(
     k = extents[0] if extents else Constant(1)
     strides = (m.input, depth.in0, depth.in1, n.input, m.out, n.out)
     sizes, types, isa = Sizes(m.size, n.size, k, *map(Constant, strides)), problem.types, machine.isa
-    turned = _turned(m, n)
+    swapped = _vectors_along_m(m, n)
     edge = isa.edge_of(*(dtype.real for dtype in (types.a, types.b, types.c)))
     nest = Nest(
-        *(sizes.turned() if turned else sizes, blocking, edge, types, _instruction(problem, machine)),
-        a="b" if turned else "a",
-        b="a" if turned else "b",
+        *(sizes.swapped() if swapped else sizes, blocking, edge, types, _instruction(problem, machine)),
+        a="b" if swapped else "a",
+        b="a" if swapped else "b",
         steps=Steps(problem.last.typed(types.sums, types.c) if steps else ()),
     )
     body, buffers = lay_gemm(nest, Strategy.AUTO, machine)
@@ -225,7 +225,9 @@ def _instruction(problem: Contraction, machine: Machine) -> TileFma:
     """The multiply instruction of a gemm: that of the broadcast operand and the one that makes vectors."""
     m, n = _axis(problem, DimensionRole.M, "in0"), _axis(problem, DimensionRole.N, "in1")
     types = problem.types
-    return machine.isa.tile(types.b, types.a) if _turned(m, n) else machine.isa.tile(types.a, types.b)
+    return (
+        machine.isa.tile(types.b, types.a) if _vectors_along_m(m, n) else machine.isa.tile(types.a, types.b)
+    )
 
 
 # --- tables ---------------------------------------------------------------------------------------

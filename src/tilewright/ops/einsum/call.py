@@ -115,9 +115,9 @@ def _direct(
         )
     if not plan.steps and plan.collapses[0] is not None:
         alone = plan.collapses[0]
-        turned = alone.is_view and not (alone.diagonals or alone.squeezed) and bool(alone.shape)
+        transposed = alone.is_view and not (alone.diagonals or alone.squeezed) and bool(alone.shape)
         order = alone.axes or tuple(range(len(alone.shape)))
-        return methodcaller("transpose", order) if turned else alone.total
+        return methodcaller("transpose", order) if transposed else alone.total
     pair = plan.pair(arrays) if plan.shape else None
     if pair is not None:
         return pair.multiply

@@ -58,7 +58,7 @@ class GemmKernel(ArrayKernel):
         return self.types.a == self.types.b == self.types.c
 
     @cached_property
-    def _turnable(self) -> bool:
+    def _transposable(self) -> bool:
         problem = self.problem
         free = all(operand.layout is Layout.STRIDED for operand in problem.operands)
         alike = problem.dtype == problem.b_dtype
@@ -67,17 +67,17 @@ class GemmKernel(ArrayKernel):
     @cached_property
     def turns(self) -> Turns:
         """The products that native entries compute transposed."""
-        if not self._turnable:
+        if not self._transposable:
             return Turns.NONE
         return Turns.ONE_COLUMN if self.types.is_complex else Turns.ALL
 
     @once_property
-    def _turned(self) -> GemmKernel:
+    def _transposed(self) -> GemmKernel:
         """The kernel of the transposed product: this one, if rows and columns are alike to its epilogue."""
-        turned = self.problem.epilogue.turned()
-        if turned == self.problem.epilogue:
+        transposed = self.problem.epilogue.transposed()
+        if transposed == self.problem.epilogue:
             return self
-        return type(self).compiled(self.problem.with_epilogue(turned), self.machine)
+        return type(self).compiled(self.problem.with_epilogue(transposed), self.machine)
 
     @once_property
     def pool(self) -> ScratchPool:
@@ -113,9 +113,9 @@ class GemmKernel(ArrayKernel):
         `team` is an open thread team; by default the call opens its own if the product is large enough.
         """
         kernel = self
-        if self._turnable and _better_turned(a, c, is_complex=self.types.is_complex):
+        if self._transposable and _better_transposed(a, c, is_complex=self.types.is_complex):
             a, b, c = b.T, a.T, c.T
-            kernel, operands = self._turned, [operand.T for operand in operands]
+            kernel, operands = self._transposed, [operand.T for operand in operands]
         pointers = (data_address(array) for array in (a, b, c, *operands))
         strides = self.residual_strides(operands)
         with call_team(a.size * b.shape[1]) if team is None else contextlib.nullcontext(team) as given:
@@ -173,11 +173,13 @@ class GemmKernel(ArrayKernel):
         longest = max(axes, key=lambda axis: axis.length)
         others = [axis for axis in axes if axis is not longest]
         steps, kernel = longest.steps, self
-        if self._turnable and _better_turned(matrices[0], matrices[2], is_complex=self.types.is_complex):
-            kernel, operands = self._turned, [operand.T for operand in operands]
+        if self._transposable and _better_transposed(
+            matrices[0], matrices[2], is_complex=self.types.is_complex
+        ):
+            kernel, operands = self._transposed, [operand.T for operand in operands]
             matrices = [matrices[1].T, matrices[0].T, matrices[2].T]
-            others = [axis._replace(steps=_turned(axis.steps)) for axis in others]
-            steps = _turned(steps)
+            others = [axis._replace(steps=_swapped(axis.steps)) for axis in others]
+            steps = _swapped(steps)
         plain = alpha == 1 and beta == 0 and not self.problem.epilogue
         if plain and self._run_special(matrices, longest.length, steps, others):
             return
@@ -258,7 +260,7 @@ class GemmKernel(ArrayKernel):
         return bind_native(self, record)
 
 
-def _better_turned(a: Array, c: Array, *, is_complex: bool) -> bool:
+def _better_transposed(a: Array, c: Array, *, is_complex: bool) -> bool:
     """Return whether to compute Cᵀ = Bᵀ·Aᵀ: for a column-major C, or a column-major A times one column.
 
     A complex C of several columns is computed as it is: transposed, imaginary parts would be rounded
@@ -272,12 +274,12 @@ def _better_turned(a: Array, c: Array, *, is_complex: bool) -> bool:
 
 def arranged(kernel: GemmKernel, a: Array, b: Array, c: Array) -> tuple[bool, tuple[int, ...]]:
     """Whether a kernel without fixed layouts computes the transposed product, and the sizes passed to it."""
-    if _better_turned(a, c, is_complex=kernel.types.is_complex):
+    if _better_transposed(a, c, is_complex=kernel.types.is_complex):
         return True, _sizes(b.T, a.T, c.T)
     return False, _sizes(a, b, c)
 
 
-def _turned(steps: tuple[int, ...]) -> tuple[int, ...]:
+def _swapped(steps: tuple[int, ...]) -> tuple[int, ...]:
     """Steps of a, b, c for the transposed product, where b comes first."""
     return steps[1], steps[0], steps[2]
 

@@ -344,7 +344,7 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
         steps=Steps.of(problem),
     )
     if computed_transposed(problem):
-        nest = replace(nest, sizes=sizes.turned(), a="b", b="a")
+        nest = replace(nest, sizes=sizes.swapped(), a="b", b="a")
     body, scratch = lay_gemm(nest, problem.strategy, machine)
     one = nest.instruction
     stored = (

@@ -61,7 +61,7 @@ class Sizes:
     rs_c: Expression
     cs_c: Expression
 
-    def turned(self) -> Sizes:
+    def swapped(self) -> Sizes:
         """The sizes of Cᵀ = Bᵀ·Aᵀ: m and n change places, and so do A and Bᵀ.
 
         Before: m×n×k, A with (rs_a, cs_a). After: n×m×k, A with (cs_b, rs_b).
@@ -146,9 +146,9 @@ class Steps:
         strides = residual_strides(problem)
         if not computed_transposed(problem):
             return cls(problem.steps, tuple(strides.items()), 2 if problem.types.is_complex else 1)
-        turned = problem.epilogue.turned().typed(problem.types.sums, problem.out_dtype)
+        transposed = problem.epilogue.transposed().typed(problem.types.sums, problem.out_dtype)
         swapped = {name: (column, row) for name, (row, column) in strides.items()}
-        return cls(turned, tuple(swapped.items()), 2 if problem.types.is_complex else 1)
+        return cls(transposed, tuple(swapped.items()), 2 if problem.types.is_complex else 1)
 
     def at(self, i: Expression, j: Expression, axis: str | None) -> Finish | None:
         """The steps on the tile whose first element is (i, j), at the last iteration of an axis."""

@@ -132,8 +132,8 @@ def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explan
     if count == 0:
         return Explanation(subject, kernel.name, "nothing to do: the batch is empty", (), tuple(notes), ())
     a_first, b_first, c_first = (array[first] for array in matrices)
-    turned, sizes = arranged(kernel, a_first, b_first, c_first)
-    if turned:
+    transposed, sizes = arranged(kernel, a_first, b_first, c_first)
+    if transposed:
         notes.append("computed as the transposed product, whose rows are contiguous")
     if batch:
         notes.append(f"a batch of {count} products in one compiled loop")

@@ -145,7 +145,7 @@ def _record(size: int, lengths: tuple[int, ...], steps_a: tuple[int, ...], steps
 
 
 @lru_cache(maxsize=_PLANS)
-def _turned(
+def _permuted(
     shape: tuple[int, ...], strides: tuple[int, ...], axes: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Shape and strides of a view with permuted axes."""
@@ -183,7 +183,7 @@ def transpose(a: Any, axes: Any = None, out: Array | None = None) -> Array:
     """The array with its axes permuted, in memory of its own; see `tilewright.transpose`."""
     array = a if type(a) is np.ndarray else _converted(a)
     order = check_axes(axes, array.ndim)
-    shape, strides = _turned(array.shape, array.strides, order)
+    shape, strides = _permuted(array.shape, array.strides, order)
     dtype = array.dtype
     if out is None:
         target = np.empty(shape, dtype)

@@ -267,7 +267,7 @@ def _plain(arrays: list[Any], out: Any, alpha: Any, beta: Any, lower: bool) -> A
         return None
     factors = factor(alpha, "alpha", types.acc), factor(beta, "beta", types.acc)
     c = np.zeros(result, arrays[0].dtype) if out is None else out
-    across = turned(c)
+    across = is_transposed(c)
     kernel = symmetric_kernel(len(arrays), types, lower is not across)
     run_symmetric(kernel, tuple(arrays), c.T if across else c, *factors)
     return c
@@ -296,7 +296,7 @@ def symmetric(
     return given
 
 
-def turned(c: Array) -> bool:
+def is_transposed(c: Array) -> bool:
     """Return whether a result is computed transposed: its columns are contiguous and its rows are not."""
     row, column = element_strides(c)
     return row == 1 and column != 1
@@ -306,7 +306,7 @@ def kernel_of(call: SymmetricCall, *, lower: bool) -> tuple[ArrayKernel, Array]:
     """The kernel of a call, and the target as it takes it: Cᵀ is the same product, of the other triangle."""
     types, target = call.types, call.target
     c = target if target.dtype == types.c.numpy else target.view(types.c.numpy)
-    across = turned(c[(0,) * (c.ndim - 2)])
+    across = is_transposed(c[(0,) * (c.ndim - 2)])
     kernel = symmetric_kernel(len(call.factors), types, lower is not across)
     return kernel, c.swapaxes(-1, -2) if across else c
 

@@ -95,8 +95,10 @@ class UnaryKernel(Kernel):
 
     def _in_place(self, a: Array, b: Array) -> bool:
         """Return whether every element of b is computed from the element at the same address."""
-        turned = self.problem.a is Layout.COL and self.problem.b is Layout.ROW and 1 not in b.shape
-        return not turned and data_address(a) == data_address(b) and element_strides(a) == element_strides(b)
+        transposed = self.problem.a is Layout.COL and self.problem.b is Layout.ROW and 1 not in b.shape
+        return (
+            not transposed and data_address(a) == data_address(b) and element_strides(a) == element_strides(b)
+        )
 
     def _check_shape(self, operand: Operand, array: Array, shape: tuple[int, ...]) -> None:
         """The hardcoded sizes; the others as B has them."""

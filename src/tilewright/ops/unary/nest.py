@@ -179,7 +179,7 @@ def _columns(nest: _Nest) -> tuple[Statement, ...]:
     return (If(AnyOf((flat,)), cut(nest.elements, one), cut(nest.m, nest.n)),)
 
 
-def _turned(nest: _Nest) -> tuple[Statement, ...]:
+def _transposed(nest: _Nest) -> tuple[Statement, ...]:
     """A transpose in blocks of whole cache lines.
 
     The first block of rows ends where a line of A begins, so that each line is read once: with a leading
@@ -252,7 +252,7 @@ def lay_unary(
     nest, one = _Nest(problem, blocks, *sizes, a, b, led), Constant(1)
     if b[0] == one and (a[0] == one or problem.op is UnaryOp.ZERO):
         return _columns(nest)
-    return _turned(nest) if a[0] == b[1] == one else _scattered(nest)
+    return _transposed(nest) if a[0] == b[1] == one else _scattered(nest)
 
 
 def sizes_of(problem: Unary) -> tuple[str, ...]:
@@ -287,7 +287,7 @@ def build_unary(problem: Unary, blocks: Blocks, name: str) -> Program:
     elif problem.op is UnaryOp.ZERO:
         body = _columns(_Nest(problem, blocks, n, m, (one, ld_a), (one, ld_b)))
     else:
-        body = _turned(_Nest(problem, blocks, m, n, (one, ld_a), (ld_b, one)))
+        body = _transposed(_Nest(problem, blocks, m, n, (one, ld_a), (ld_b, one)))
     buffers = tuple(Buffer(operand, problem.dtype, Space.ARGUMENT) for operand in ("a", "b"))
     return Program(name=name, sizes=sizes_of(problem), scalars=(), buffers=buffers, body=body)
 
@@ -297,10 +297,10 @@ def _any_strides(problem: Unary, blocks: Blocks, m: Expression, n: Expression) -
     one = Constant(1)
     rs_a, cs_a, rs_b, cs_b = (Name(word) for word in ("rs_a", "cs_a", "rs_b", "cs_b"))
     columns = _columns(_Nest(problem, blocks, m, n, (one, cs_a), (one, cs_b)))
-    turned = _turned(_Nest(problem, blocks, m, n, (one, cs_a), (rs_b, one)))
+    transposed = _transposed(_Nest(problem, blocks, m, n, (one, cs_a), (rs_b, one)))
     scattered = _scattered(_Nest(problem, blocks, m, n, (rs_a, cs_a), (rs_b, cs_b)))
 
     def both_one(first: Name, second: Name) -> AnyOf:
         return AnyOf((AllOf((Compare(Relation.EQ, first, one), Compare(Relation.EQ, second, one))),))
 
-    return (If(both_one(rs_a, rs_b), columns, (If(both_one(rs_a, cs_b), turned, scattered),)),)
+    return (If(both_one(rs_a, rs_b), columns, (If(both_one(rs_a, cs_b), transposed, scattered),)),)

@@ -60,11 +60,11 @@ def units_of(contraction: Contraction, machine: Machine) -> ContractionTiles:
         d for d in contraction.dimensions if d.type in (DimensionRole.M, DimensionRole.N) and d.size != 1
     ]
     nearest = min(sides, key=lambda dimension: abs(dimension.out), default=None)
-    turned = nearest is not None and nearest.type is DimensionRole.M
+    transposed = nearest is not None and nearest.type is DimensionRole.M
     types = (contraction.dtype, contraction.in1_dtype)
-    instruction = machine.isa.tile(*(reversed(types) if turned else types))
+    instruction = machine.isa.tile(*(reversed(types) if transposed else types))
     return ContractionTiles(
-        DimensionRole.M if turned else DimensionRole.N,
+        DimensionRole.M if transposed else DimensionRole.N,
         instruction,
         choose_blocking(machine, instruction),
     )
