@@ -25,4 +25,4 @@ def squared_nest(problem: Squared, _cut: None, _machine: Machine, name: str) -> 
     )
 
 
-SQUARED = Op(name="squared", problem=Squared, cut=lambda *_: None, nest=squared_nest)
+SQUARED = Op(problem=Squared, cut=lambda *_: None, nest=squared_nest)

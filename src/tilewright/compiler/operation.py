@@ -178,7 +178,6 @@ class Op:
 
     Attributes
     ----------
-    name : of `tilewright emit` and of library specifications.
     problem : the class of its problems.
     cut : problem, machine -> how the problem is cut: register tile, cache blocks, a cover, ...
     nest : problem, cut, machine, name -> tile IR.
@@ -198,7 +197,6 @@ class Op:
     shared_stem : problem, text of the program -> `stem`, where kernels whose programs are equal are one.
     """
 
-    name: str
     problem: type[Any]
     cut: Callable[[Any, Machine], Any]
     nest: Callable[[Any, Any, Machine, str], Program]

@@ -168,7 +168,6 @@ def _backward_strategy(state: Compilation) -> str:
 
 
 ATTENTION = Op(
-    name="attention",
     problem=Attention,
     cut=choose_attention,
     nest=build_attention,
@@ -186,7 +185,6 @@ DECODE = replace(
 )
 BACKWARD = replace(
     ATTENTION,
-    name="attention_backward",
     problem=AttentionBackward,
     cut=choose_backward,
     nest=build_backward,

@@ -68,7 +68,6 @@ def _of(
 
 
 BATCH_REDUCE = Op(
-    name="brgemm",
     problem=BatchReduceGemm,
     cut=cover_of,
     nest=build_batch_reduce,

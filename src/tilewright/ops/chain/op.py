@@ -53,7 +53,6 @@ def _strategy(state: Compilation) -> str:
 
 
 CHAIN = Op(
-    name="chain",
     problem=LinearChain,
     cut=lambda problem, machine: choose_blocking(machine, machine.isa.tile(problem.dtype)),
     nest=build_chain,

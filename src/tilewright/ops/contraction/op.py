@@ -35,7 +35,6 @@ def _completed(problem: Contraction, machine: Machine) -> Contraction:
 
 
 CONTRACTION = Op(
-    name="contraction",
     problem=Contraction,
     cut=choose_contraction,
     nest=build_contraction,

@@ -9,7 +9,6 @@ from tilewright.ops.rows.op import IN_PLACE, line_meaning
 ELEMENT_STRATEGY = "element by element, in whole vectors"
 
 ELEMENTWISE = Op(
-    name="elementwise",
     problem=Elementwise,
     cut=choose_elements,
     nest=lambda problem, cut, _, name: build_elementwise(problem, cut, name),

@@ -123,7 +123,6 @@ def gemm_of(
 
 
 GEMM = Op(
-    name="gemm",
     problem=Gemm,
     cut=cut_gemm,
     nest=build_gemm,

@@ -52,7 +52,6 @@ def _strategy(state: Compilation) -> str:
 
 
 MMT4D = Op(
-    name="mmt4d",
     problem=Mmt4d,
     cut=choose_mmt4d,
     nest=build_mmt4d,

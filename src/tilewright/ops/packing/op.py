@@ -32,7 +32,6 @@ def _strategy(state: Compilation) -> str:
 
 
 PACKING = Op(
-    name="packing",
     problem=Packing,
     cut=lambda problem, machine: panel_form(problem.types, problem.role, machine),
     nest=lambda problem, form, _, name: build_packing(problem, form, name),

@@ -67,7 +67,6 @@ def row_strategy(problem: RowFunction) -> str:
 
 
 ROWS = Op(
-    name="rows",
     problem=RowFunction,
     cut=choose_rows,
     nest=lambda problem, cut, _, name: build_row_function(problem, cut, name),

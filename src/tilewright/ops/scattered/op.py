@@ -17,7 +17,6 @@ def _meaning(state: Compilation, name: str) -> str:
 
 
 SCATTERED = Op(
-    name="scattered",
     problem=ScatteredGemm,
     cut=choose_scattered,
     nest=build_scattered,

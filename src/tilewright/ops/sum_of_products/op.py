@@ -23,7 +23,6 @@ def _meaning(state: Compilation, name: str) -> str:
 
 
 PRODUCTS = Op(
-    name="products",
     problem=SumOfProducts,
     cut=choose_products,
     nest=lambda problem, cut, _, name: build_products(problem, cut, name),

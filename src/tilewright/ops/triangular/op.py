@@ -138,7 +138,6 @@ def triangle_strategy(problem: Syrk | Trmm, cut: Blocking) -> str:
 
 
 SYRK = Op(
-    name="syrk",
     problem=Syrk,
     cut=choose_symmetric,
     nest=build_symmetric,
@@ -152,9 +151,8 @@ SYRK = Op(
     arguments=_syrk_of,
     strategy=lambda state: triangle_strategy(state.problem, state.blocking),
 )
-SYR2K = replace(SYRK, name="syr2k", problem=Syr2k, arguments=_syr2k_of)
+SYR2K = replace(SYRK, problem=Syr2k, arguments=_syr2k_of)
 TRMM = Op(
-    name="trmm",
     problem=Trmm,
     cut=choose_trmm,
     nest=build_trmm,

@@ -38,7 +38,6 @@ def _of(op: str, m: int | None = None, n: int | None = None, dtype: str = "f32",
 
 
 UNARY = Op(
-    name="unary",
     problem=Unary,
     cut=choose_blocks,
     nest=lambda problem, blocks, _, name: build_unary(problem, blocks, name),

@@ -41,12 +41,13 @@ class EmitGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all commands."""
-        return list(dict.fromkeys((*super().list_commands(ctx), *(op.name for op in OPS))))
+        first = {OPS[name].problem: name for name in reversed(OPS.names)}  # of several for one problem
+        return list(dict.fromkeys((*super().list_commands(ctx), *reversed(first.values()))))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of an operation is made when it is asked for."""
         found = super().get_command(ctx, cmd_name)
-        return found if found is not None or cmd_name not in OPS.names else command_of(OPS[cmd_name])
+        return found if found is not None or cmd_name not in OPS.names else command_of(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """An unknown name is compared with all of them, for a suggestion."""
@@ -202,8 +203,9 @@ _COMMON = {
 }
 
 
-def command_of(op: Op) -> Any:
+def command_of(operation: str) -> Any:
     """The command of an operation: its options are the parameters that build its problem."""
+    op: Op = OPS[operation]
     parameters = signature(op.build).parameters
     texts = parameter_texts(op.build)
 
@@ -216,7 +218,7 @@ def command_of(op: Op) -> Any:
         else:
             _emit(problem, machine, form, stage, output)
 
-    run.__doc__ = (getdoc(op.build) or op.name).partition("\n")[0]
+    run.__doc__ = (getdoc(op.build) or operation).partition("\n")[0]
     own = [_declared(one, texts.get(one.name, "")) for one in parameters.values()]
     common = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
@@ -225,7 +227,7 @@ def command_of(op: Op) -> Any:
     run.__annotations__ = {one.name: one.annotation for one in (*own, *common)}
     vars(run)["__signature__"] = Signature([*own, *common])
     single = group()
-    single.command(op.name)(run)
+    single.command(operation)(run)
     return get_command(single)
 
 
