@@ -39,11 +39,15 @@ def normal(rng: np.random.Generator, *shape: int, dtype: Any = np.float32) -> Ar
     return rng.standard_normal(shape).astype(dtype)
 
 
+#: Lengths of heads, of keys and of values: few, so that calls share kernels.
+HEADS = ((16, 24), (7, 33), (20, 1))
+
+
 def random_call(rng: np.random.Generator, dtype: Any = np.float32) -> Call:
     """Sequences of one array each, any of the keywords."""
     batch, kv_heads, group = (int(rng.integers(1, most)) for most in (4, 3, 4))
     queries, keys = (int(rng.integers(1, most)) for most in (40, 70))
-    d, value_dim = (int(rng.integers(1, 40)) for _ in "dv")
+    d, value_dim = HEADS[rng.integers(len(HEADS))]
     heads = kv_heads * group
     call = Call(
         normal(rng, batch, heads, queries, d, dtype=dtype),
@@ -100,12 +104,7 @@ def score_keywords(rng: np.random.Generator, shape: tuple[int, ...]) -> dict[str
 
 def packed_call(rng: np.random.Generator, dtype: Any = np.float32) -> Call:
     """Sequences behind one another, with rows behind the last one that belong to none."""
-    kv_heads, group, d, value_dim = (
-        2,
-        int(rng.integers(1, 4)),
-        int(rng.integers(1, 20)),
-        int(rng.integers(1, 20)),
-    )
+    kv_heads, group, (d, value_dim) = 2, int(rng.integers(1, 4)), HEADS[rng.integers(len(HEADS))]
     offsets = [np.concatenate([[0], np.cumsum(rng.integers(0, 25, 4))]) for _ in "qk"]
     rows = [int(offset[-1]) + 3 for offset in offsets]
     shape = (4, kv_heads * group, *(int(np.diff(offset).max()) for offset in offsets))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from typing import Any
 
 import attention_calls as calls
 import numpy as np
 import pytest
 from attention_calls import FEATURES, Made, Sizes, allowed, check, make, parameters
+from shares import share
 from support import GUARD_PAGES, Array, GuardedMemory
-from tiers import crossed
+from tiers import crossed, pairwise
 
 import tilewright as tw
+from tilewright.compiler.pipeline import LAST_PROGRAM, run_stages
 from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
@@ -36,7 +39,11 @@ def ran(made: Made, target: str = "host") -> Made:
     return made
 
 
-@pytest.mark.parametrize(("dtype", "features"), crossed(DTYPES, FEATURES, 2), ids=str)
+#: Each feature with two types in `make test`; tests of one kernel take these.
+each_kernel = pytest.mark.parametrize(("dtype", "features"), crossed(DTYPES, FEATURES, 2), ids=str)
+
+
+@each_kernel
 def test_every_feature(features: dict[str, Any], dtype: str) -> None:
     check(ran(make(Attention(20, 24, dtype, **features))))
 
@@ -46,15 +53,15 @@ def test_every_feature(features: dict[str, Any], dtype: str) -> None:
 def test_other_rows(target: str, dtype: str) -> None:
     if tw.machine().arch != "x86_64":
         pytest.skip("rows of x86-64")
-    for features in FEATURES:
+    for features in share(FEATURES, 2, TARGETS.index(target) + (dtype == "bf16")):
         check(ran(make(Attention(20, 24, dtype, **features), Sizes(1, 1, 2, 13, 37)), target))
 
 
-@pytest.mark.parametrize("head", [1, 3, 16, 64, 65, 128, 200])
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
-def test_heads_of_any_size(head: int, dtype: str) -> None:
-    for value in {head, 7}:
-        check(ran(make(Attention(head, value, dtype, bounded=True), Sizes(1, 2, 1, 26, 33))))
+@pytest.mark.parametrize(
+    ("dtype", "head", "value"), pairwise(["f32", "bf16"], [1, 3, 16, 64, 65, 128, 200], [None, 7])
+)
+def test_heads_of_any_size(head: int, value: int | None, dtype: str) -> None:
+    check(ran(make(Attention(head, value or head, dtype, bounded=True), Sizes(1, 2, 1, 26, 33))))
 
 
 @pytest.mark.parametrize("keys", [1, 15, 16, 17, 31, 33, 479, 480, 481, 1000])
@@ -86,15 +93,14 @@ def test_windows_of_long_sequences() -> None:
 def test_the_nest_means_the_same(features: dict[str, Any]) -> None:
     """Interpreted with NumPy, with three threads last task first, and read back from its text."""
     problem = Attention(5, 6, "f32", **features)
-    program = kernel_of(problem).nest
+    program = run_stages(problem, tw.machine(), LAST_PROGRAM).program
     assert parse_program(print_program(program)) == program
     made = make(problem, Sizes(1, 1, 2, 14, 37))
     interpret(program, *parameters(made), threads=3)
     check(made)
 
 
-@each_dtype
-@each_feature
+@each_kernel
 def test_threads_and_company_change_no_bit(features: dict[str, Any], dtype: str) -> None:
     problem = Attention(20, 24, dtype, **features)
     sizes = Sizes(2, 2, 2, 250, 300)
@@ -118,7 +124,8 @@ def test_threads_and_company_change_no_bit(features: dict[str, Any], dtype: str)
 @each_dtype
 def test_nan_of_what_is_masked_out_does_not_leak(dtype: str) -> None:
     """In keys and values; a key that a query sees gives NaN to this query, and to no other."""
-    for features in ({"bounded": True}, {"mask": "u8"}):
+    every: tuple[dict[str, Any], ...] = ({"bounded": True}, {"mask": "u8"})
+    for features in share(every, 2, DTYPES.index(dtype) + 1):  # kernels of `test_every_feature`
         made = make(Attention(20, 24, dtype, **features), Sizes(1, 1, 1, 40, 60))
         clean = ran(made).call.out.copy()
         for name in ("k", "v"):
@@ -147,7 +154,8 @@ def hides(made: Made, key: int = 45) -> Array:
 
 @each_dtype
 def test_nan_in_a_query_stays_in_its_row(dtype: str) -> None:
-    made = make(Attention(20, dtype=dtype, bounded=True), Sizes(1, 1, 1, 40, 60))
+    bounded = DTYPES.index(dtype) % 2 == 1  # kernels of `test_every_feature`
+    made = make(Attention(20, 24, dtype, bounded=bounded), Sizes(1, 1, 1, 40, 60))
     clean = ran(made).call.out.copy()
     again = make(made.problem, made.sizes)
     again.call.q[0, 0, 7, 3] = np.nan
@@ -250,14 +258,17 @@ def test_nothing_outside_of_operands_is_touched(dtype: str, at_end: bool) -> Non
         held.append((memory, view))
         return view
 
-    for features in FEATURES:
-        for sizes in (Sizes(1, 1, 2, 13, 37), Sizes(1, 1, 1, 3, 5)):
-            held.clear()
-            made = make(Attention(9, 7, dtype, **features), sizes, place=place)
-            before = [memory.outside(view) for memory, view in held]
-            check(ran(made))
-            for (memory, view), bytes_before in zip(held, before, strict=True):
-                assert np.array_equal(memory.outside(view), bytes_before)
+    # Kernels of `test_every_feature`, and some of short, odd heads.
+    number = DTYPES.index(dtype)
+    known = [Attention(20, 24, dtype, **features) for features in share(FEATURES, 2, number)]
+    short = [Attention(9, 7, dtype, **features) for features in share(FEATURES, 6, number)]
+    for problem, sizes in product((*known, *short), (Sizes(1, 1, 2, 13, 37), Sizes(1, 1, 1, 3, 5))):
+        held.clear()
+        made = make(problem, sizes, place=place)
+        before = [memory.outside(view) for memory, view in held]
+        check(ran(made))
+        for (memory, view), bytes_before in zip(held, before, strict=True):
+            assert np.array_equal(memory.outside(view), bytes_before)
 
 
 def test_accuracy_of_normal_variates() -> None:

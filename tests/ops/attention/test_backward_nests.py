@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from backward_calls import Case, Drawn, draw, errors_of, sizes_of
+from tiers import pairwise
 
 from tilewright.ir.interpret import interpret
 from tilewright.ir.nodes import If, Program
@@ -54,13 +55,12 @@ def run(case: Case, machine: str, threads: int) -> Drawn:
     return drawn
 
 
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize(
-    "case", [CAUSAL, WINDOW, MASKED, ADDED, UNSEEN], ids=["causal", "window", "masked", "added", "unseen"]
-)
-def test_gradients_of_every_row(case: Case, machine: str, dtype: str) -> None:
-    case = replace(case, dtype=dtype)
+CASES = {"causal": CAUSAL, "window": WINDOW, "masked": MASKED, "added": ADDED, "unseen": UNSEEN}
+
+
+@pytest.mark.parametrize(("name", "machine", "dtype"), pairwise(CASES, MACHINES, ["f32", "bf16"]))
+def test_gradients_of_every_row(name: str, machine: str, dtype: str) -> None:
+    case = replace(CASES[name], dtype=dtype)
     assert max(errors_of(run(case, machine, threads=1))) < TOLERANCE[dtype]
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from attention_calls import FEATURES, Made, Sizes, allowed, check, make, parameters
+from shares import share
 from support import GUARD_PAGES, Array, GuardedMemory
-from tiers import crossed
+from tiers import crossed, pairwise
 
 import tilewright as tw
 from tilewright.ir.interpret import interpret
@@ -22,7 +24,8 @@ from tilewright.ops.attention.problem import Attention, Schedule
 from tilewright.threads.pool import limited
 
 each_feature = pytest.mark.parametrize("features", FEATURES, ids=lambda given: "-".join(given) or "plain")
-each_dtype = pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16"])
+DTYPES = ("f32", "f64", "bf16", "f16")
+each_dtype = pytest.mark.parametrize("dtype", DTYPES)
 DECODED: dict[str, Any] = {"schedule": "decode"}
 
 
@@ -36,7 +39,11 @@ def ran(made: Made, target: str = "host") -> Made:
     return made
 
 
-@pytest.mark.parametrize(("dtype", "features"), crossed(["f32", "f64", "bf16", "f16"], FEATURES, 2), ids=str)
+#: Each feature with two types in `make test`; tests of one kernel take these.
+each_kernel = pytest.mark.parametrize(("dtype", "features"), crossed(DTYPES, FEATURES, 2), ids=str)
+
+
+@each_kernel
 def test_every_feature(features: dict[str, Any], dtype: str) -> None:
     check(ran(make(Attention(20, 24, dtype, **features, **DECODED), Sizes(2, 2, 3, 2, 70))))
 
@@ -46,16 +53,16 @@ def test_every_feature(features: dict[str, Any], dtype: str) -> None:
 def test_other_rows(target: str, dtype: str) -> None:
     if tw.machine().arch != "x86_64":
         pytest.skip("rows of x86-64")
-    for features in FEATURES:
+    for features in share(FEATURES, 2, (target == "x86-64-v3") + (dtype == "bf16")):
         made = make(Attention(20, 24, dtype, **features, **DECODED), Sizes(1, 1, 3, 2, 37))
         check(ran(made, target))
 
 
-@pytest.mark.parametrize("head", [1, 3, 16, 33, 64, 65, 128, 200])
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
-def test_heads_of_any_size(head: int, dtype: str) -> None:
-    for value in {head, 7}:
-        check(ran(make(Attention(head, value, dtype, **DECODED), Sizes(1, 2, 3, 1, 33))))
+@pytest.mark.parametrize(
+    ("dtype", "head", "value"), pairwise(["f32", "bf16"], [1, 3, 16, 33, 64, 65, 128, 200], [None, 7])
+)
+def test_heads_of_any_size(head: int, value: int | None, dtype: str) -> None:
+    check(ran(make(Attention(head, value or head, dtype, **DECODED), Sizes(1, 2, 3, 1, 33))))
 
 
 @pytest.mark.parametrize("group", [1, 2, 3, 4, 7, 8, 65])
@@ -100,8 +107,7 @@ def test_the_nest_means_the_same(features: dict[str, Any], together: int) -> Non
     check(made)
 
 
-@each_feature
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@each_kernel
 def test_threads_and_company_change_no_bit(features: dict[str, Any], dtype: str) -> None:
     """Nor do other sequences, of which one is longer."""
     problem = Attention(20, 24, dtype, **features, **DECODED)
@@ -138,7 +144,7 @@ def test_nan_of_what_is_masked_out_does_not_leak(dtype: str) -> None:
 
 @each_dtype
 def test_nan_in_a_query_stays_in_its_row(dtype: str) -> None:
-    problem, sizes = Attention(20, dtype=dtype, **DECODED), Sizes(1, 1, 3, 2, 60)
+    problem, sizes = Attention(20, 24, dtype, **DECODED), Sizes(1, 1, 3, 2, 60)
     clean = ran(make(problem, sizes)).call.out.copy()
     again = make(problem, sizes)
     again.call.q[0, 1, 0, 3] = np.nan
@@ -160,15 +166,20 @@ def test_nothing_outside_of_operands_is_touched(dtype: str, at_end: bool) -> Non
         held.append((memory, view))
         return view
 
-    for features in FEATURES[::2]:
-        for head, keys in ((9, 37), (40, 5)):
-            held.clear()
-            problem = Attention(head, head - 2, dtype, **features, **DECODED)
-            made = make(problem, Sizes(1, 1, 3, 2, keys), place=place)
-            before = [memory.outside(view) for memory, view in held]
-            check(ran(made))
-            for (memory, view), bytes_before in zip(held, before, strict=True):
-                assert np.array_equal(memory.outside(view), bytes_before)
+    # Kernels of `test_every_feature`, and some of shorter and longer heads.
+    number = DTYPES.index(dtype)
+    known = [Attention(20, 24, dtype, **features, **DECODED) for features in share(FEATURES, 2, number)]
+    short = [Attention(9, 7, dtype, **features, **DECODED) for features in share(FEATURES[::2], 6, number)]
+    long = [
+        Attention(40, 38, dtype, **features, **DECODED) for features in share(FEATURES[::2], 6, number + 3)
+    ]
+    for problem, keys in product((*known, *short, *long), (37, 5)):
+        held.clear()
+        made = make(problem, Sizes(1, 1, 3, 2, keys), place=place)
+        before = [memory.outside(view) for memory, view in held]
+        check(ran(made))
+        for (memory, view), bytes_before in zip(held, before, strict=True):
+            assert np.array_equal(memory.outside(view), bytes_before)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
