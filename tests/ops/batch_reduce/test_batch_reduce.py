@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
-from shares import share
+from shares import covering
 from support import FENV, Array, filled, host_rows, no_flags, unaligned
-from tiers import crossed
+from tiers import crossed, pairwise
 
 import tilewright as tw
 from tilewright.errors import ForeignKernel, LeadingDimension, OperandMismatch
@@ -73,20 +73,19 @@ def check(kernel: Any, gap: int, seed: int = 0) -> None:
     assert (base_c == OUTSIDE).all(), f"{problem}: wrote outside C"
 
 
-@each_row
-@each_dtype
-@each_layout
-def test_random_sizes(row: str, dtype: str, layouts: tuple[str, str, str]) -> None:
-    random = np.random.default_rng([len(row), *map(len, layouts), int(dtype[1:])])
+@pytest.mark.parametrize(
+    ("row", "dtype", "layouts", "beta", "mode"),
+    pairwise(ROWS, ["f32", "f64"], LAYOUTS, [0, 1], ["stride", "address"]),
+)
+def test_random_sizes(row: str, dtype: str, layouts: tuple[str, str, str], beta: int, mode: str) -> None:
+    random = np.random.default_rng([len(row), LAYOUTS.index(layouts), int(dtype[1:]), beta, len(mode)])
     a, b, c = layouts
-    first = len(row) + int(dtype[1:]) // 32
-    for beta, mode in share(product((0, 1), ("stride", "address")), 2, first):
-        for largest in (12, 70):
-            m, n, k = (int(size) for size in random.integers(1, largest + 1, 3))
-            count = int(random.integers(1, 5))
-            problem = BatchReduceGemm(m, n, k, count, dtype, a=a, b=b, c=c, beta=beta, batch=mode)
-            for gap in (0, 3):
-                check(compiled(row, problem), gap, seed=m)
+    for largest in (12, 70):
+        m, n, k = (int(size) for size in random.integers(1, largest + 1, 3))
+        count = int(random.integers(1, 5))
+        problem = BatchReduceGemm(m, n, k, count, dtype, a=a, b=b, c=c, beta=beta, batch=mode)
+        for gap in (0, 3):
+            check(compiled(row, problem), gap, seed=m)
 
 
 EACH_LAYOUT = [[one] for one in LAYOUTS]
@@ -99,13 +98,14 @@ def test_squares(row: str, n: int, layouts: tuple[str, str, str]) -> None:
     check(compiled(row, BatchReduceGemm(n, n, n, 1, a=a, b=b, c=c, beta=n % 2)), gap=0)
 
 
-@pytest.mark.parametrize(
-    ("row", "k"), crossed(ROWS, [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 47, 64, 65, 500, 2048], 2)
-)
-def test_every_depth_of_an_unrolled_loop(row: str, k: int) -> None:
-    for m, n in ((3, 5), (16, 6), (33, 17)):
-        check(compiled(row, BatchReduceGemm(m, n, k, 2)), gap=1)
-        check(compiled(row, BatchReduceGemm(m, n, k, 2, a="row", beta=0)), gap=1)
+DEPTHS = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 47, 64, 65, 500, 2048)
+
+
+@each_row
+def test_every_depth_of_an_unrolled_loop(row: str) -> None:
+    found = covering(ROWS, DEPTHS, ((3, 5), (16, 6), (33, 17)), (("col", 1), ("row", 0)))
+    for _, k, (m, n), (a, beta) in (case for case in found if case[0] == row):
+        check(compiled(row, BatchReduceGemm(m, n, k, 2, a=a, beta=beta)), gap=1)
 
 
 @each_row
@@ -137,12 +137,19 @@ def test_batch_strides(row: str, of_a: str, of_b: str) -> None:
     np.testing.assert_array_equal(c, expected)
 
 
-@each_row
-@each_layout
-def test_one_matrix_for_the_whole_batch(row: str, layouts: tuple[str, str, str]) -> None:
-    """A batch stride of zero is a stride like another."""
+#: One kernel of each for every test that asks nothing else of its sizes.
+each_kernel = pytest.mark.parametrize(("row", "layouts", "dtype"), pairwise(ROWS, LAYOUTS, ["f32", "f64"]))
+
+
+def problem_of(layouts: tuple[str, str, str], dtype: str, mode: str = "stride") -> BatchReduceGemm:
     a, b, c = layouts
-    problem = BatchReduceGemm(7, 18, 6, 4, a=a, b=b, c=c)
+    return BatchReduceGemm(19, 10, 7, 6, dtype, a=a, b=b, c=c, batch=mode)
+
+
+@each_kernel
+def test_one_matrix_for_the_whole_batch(row: str, layouts: tuple[str, str, str], dtype: str) -> None:
+    """A batch stride of zero is a stride like another."""
+    (a, b, c), problem = layouts, problem_of(layouts, dtype)
     dense_a, dense_b, content = inputs(problem)
     dense_a[...] = dense_a[0]
     expected = problem.reference(dense_a, dense_b, content)
@@ -164,13 +171,10 @@ def test_a_batch_of_one(row: str, mode: str) -> None:
         np.testing.assert_array_equal(c, a[0] @ b[0])
 
 
-@each_row
-@each_layout
-@each_dtype
+@each_kernel
 def test_matrices_anywhere(row: str, layouts: tuple[str, str, str], dtype: str) -> None:
     """Address mode: matrices in no order, one of them several times, in a list, a tuple or an array."""
-    a, b, c = layouts
-    problem = BatchReduceGemm(19, 10, 7, 6, dtype, a=a, b=b, c=c, batch="address")
+    (a, b, c), problem = layouts, problem_of(layouts, dtype, "address")
     dense_a, dense_b, content = inputs(problem)
     dense_a[3] = dense_a[1]
     expected = problem.reference(dense_a, dense_b, content)
@@ -186,28 +190,25 @@ def test_matrices_anywhere(row: str, layouts: tuple[str, str, str], dtype: str) 
 
 
 @each_row
-@each_mode
-def test_shapes_whose_layout_is_ambiguous(row: str, mode: str) -> None:
+def test_shapes_whose_layout_is_ambiguous(row: str) -> None:
     """One row, one column or one depth: either order of axes fits, whatever NumPy says of strides."""
-    for m, n, k in product((1, 3), repeat=3):
-        for a, b, c in LAYOUTS:
-            problem = BatchReduceGemm(m, n, k, 2, a=a, b=b, c=c, batch=mode)
-            dense_a, dense_b, content = inputs(problem)
-            expected = problem.reference(dense_a, dense_b, content)
-            arrays = [
-                dense if 1 in dense.shape[-2:] else laid_out(np.atleast_3d(dense), layout, 0)[0]
-                for dense, layout in ((dense_a, a), (dense_b, b))
-            ]
-            found = np.array(content, order="C" if c == "row" else "F")
-            np.testing.assert_array_equal(compiled(row, problem)(arrays[0], arrays[1], found), expected)
+    found = covering(ROWS, ("stride", "address"), product((1, 3), repeat=3), LAYOUTS)
+    for _, mode, (m, n, k), (a, b, c) in (case for case in found if case[0] == row):
+        problem = BatchReduceGemm(m, n, k, 2, a=a, b=b, c=c, batch=mode)
+        dense_a, dense_b, content = inputs(problem)
+        expected = problem.reference(dense_a, dense_b, content)
+        arrays = [
+            dense if 1 in dense.shape[-2:] else laid_out(np.atleast_3d(dense), layout, 0)[0]
+            for dense, layout in ((dense_a, a), (dense_b, b))
+        ]
+        out = np.array(content, order="C" if c == "row" else "F")
+        np.testing.assert_array_equal(compiled(row, problem)(arrays[0], arrays[1], out), expected)
 
 
 # --- values ---------------------------------------------------------------------------------------------
 
 
-@each_row
-@each_layout
-@each_dtype
+@each_kernel
 def test_nan_and_infinity_stay_in_their_row_and_column(
     row: str, layouts: tuple[str, str, str], dtype: str
 ) -> None:
@@ -226,12 +227,15 @@ def test_nan_and_infinity_stay_in_their_row_and_column(
 
 
 @pytest.mark.skipif(not FENV, reason="the C library's fenv.h is not known here")
-@each_row
-@each_layout
-def test_no_flags_from_lanes_that_are_not_there(row: str, layouts: tuple[str, str, str]) -> None:
+@pytest.mark.parametrize(
+    ("row", "layouts", "sizes"), pairwise(ROWS, LAYOUTS, [(5, 3, 7), (13, 37, 9), (37, 13, 33)])
+)
+def test_no_flags_from_lanes_that_are_not_there(
+    row: str, layouts: tuple[str, str, str], sizes: tuple[int, int, int]
+) -> None:
     """Inf times a positive number is no exception; Inf times the zero of a padding lane would be one."""
-    a, b, c = layouts
-    for (m, n, k), where in product(((5, 3, 7), (13, 37, 9), (37, 13, 33)), "abc"):
+    (a, b, c), (m, n, k) = layouts, sizes
+    for where in "abc":
         problem = BatchReduceGemm(m, n, k, 2, a=a, b=b, c=c)
         dense = dict(zip("abc", (np.ones_like(each) for each in inputs(problem)), strict=True))
         dense[where][...] = np.inf
@@ -249,13 +253,10 @@ def test_no_flags_from_lanes_that_are_not_there(row: str, layouts: tuple[str, st
 BRGEMM = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5)
 
 
-@each_row
-@each_layout
-@each_dtype
+@each_kernel
 def test_the_c_function_of_listing_7_2_1(row: str, layouts: tuple[str, str, str], dtype: str) -> None:
     """a, b, c, ld_a, ld_b, ld_c, br_stride_a, br_stride_b: the last five in elements."""
-    a, b, c = layouts
-    problem = BatchReduceGemm(11, 20, 6, 3, dtype, a=a, b=b, c=c)
+    (a, b, c), problem = layouts, problem_of(layouts, dtype)
     dense_a, dense_b, content = inputs(problem)
     expected = problem.reference(dense_a, dense_b, content)
     views = [laid_out(*each) for each in ((dense_a, a, 2), (dense_b, b, 5), (content[None], c, 1))]
@@ -267,18 +268,16 @@ def test_the_c_function_of_listing_7_2_1(row: str, layouts: tuple[str, str, str]
     np.testing.assert_array_equal(views[2][0][0], expected)
 
 
-@each_row
-@each_layout
-def test_the_c_function_with_arrays_of_pointers(row: str, layouts: tuple[str, str, str]) -> None:
+@each_kernel
+def test_the_c_function_with_arrays_of_pointers(row: str, layouts: tuple[str, str, str], dtype: str) -> None:
     """The batch strides are not read."""
-    a, b, c = layouts
-    problem = BatchReduceGemm(11, 20, 6, 3, a=a, b=b, c=c, batch="address")
+    (a, b, c), problem = layouts, problem_of(layouts, dtype, "address")
     dense_a, dense_b, content = inputs(problem)
     expected = problem.reference(dense_a, dense_b, content)
     (view_a, base_a), (view_b, base_b), (view_c, base_c) = (
         laid_out(*each) for each in ((dense_a, a, 2), (dense_b, b, 5), (content[None], c, 1))
     )
-    arrays = [(ctypes.c_void_p * 3)(*(matrix.ctypes.data for matrix in view)) for view in (view_a, view_b)]
+    arrays = [(ctypes.c_void_p * 6)(*(matrix.ctypes.data for matrix in view)) for view in (view_a, view_b)]
     leading = [base.shape[2] for base in (base_a, base_b, base_c)]
     kernel = compiled(row, problem)
     BRGEMM(kernel.address)(*arrays, base_c.ctypes.data, *leading, 2**62, -(2**62))

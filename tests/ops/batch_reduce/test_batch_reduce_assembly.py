@@ -14,6 +14,7 @@ from assembly_text import (
     vector_stack_moves,
     without_comment,
 )
+from tiers import pairwise
 
 import tilewright as tw
 from tilewright.machine.catalog import find_machine
@@ -134,10 +135,16 @@ KNOWN_SPILLS = {
 }
 
 
-@pytest.mark.parametrize("name", ["x86-64-v2", "haswell", "znver5", "neoverse-v2"])
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
-@pytest.mark.parametrize("sizes", [(23, 23, 23, 3), (64, 64, 64, 1), (31, 3, 40, 2), (3, 31, 40, 2)], ids=str)
-@pytest.mark.parametrize("a", ["col", "row"])
+@pytest.mark.parametrize(
+    ("name", "sizes", "dtype", "a"),
+    pairwise(
+        ["x86-64-v2", "haswell", "znver5", "neoverse-v2"],
+        [(23, 23, 23, 3), (64, 64, 64, 1), (31, 3, 40, 2), (3, 31, 40, 2)],
+        ["f32", "f64"],
+        ["col", "row"],
+    ),
+    ids=str,
+)
 def test_no_accumulator_is_spilled(name: str, dtype: str, sizes: tuple[int, int, int, int], a: str) -> None:
     """No loop that multiplies stores a vector on the stack (loads may be those of a packed panel)."""
     kernel = tw.compile(BatchReduceGemm(*sizes, dtype, a=a), name)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tiers import draws
+from tiers import pairwise as pairwise_of
 
 from tilewright.ir.nodes import Tile
 from tilewright.machine.catalog import find_machine, targets
@@ -177,9 +178,10 @@ def test_equal_tiles_that_follow_each_other_are_one_run(name: str) -> None:
     assert all(width != after for width, after in pairwise(widths))
 
 
-@each_machine
-@each_dtype
-@pytest.mark.parametrize("sizes", [(8, 100, 64), (1024, 1024, 2048), (1023, 1021, 2047), (7, 70, 700)])
+@pytest.mark.parametrize(
+    ("name", "dtype", "sizes"),
+    pairwise_of(targets(), [F32, F64], [(8, 100, 64), (1024, 1024, 2048), (1023, 1021, 2047), (7, 70, 700)]),
+)
 def test_a_packed_panel_fits_the_frame(name: str, dtype: DType, sizes: tuple[int, int, int]) -> None:
     m, n, k = sizes
     problem = BatchReduceGemm(m, n, k, 3, dtype, b="col", c="row")

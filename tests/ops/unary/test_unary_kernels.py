@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shares import EVERY_TEST_RUNS, share
 from support import FENV, Array, host_rows, no_flags, rough, unaligned
-from tiers import draws
+from tiers import crossed, draws, named, pairwise
 from unary_cuts import Function, compile_cut
 
 import tilewright as tw
@@ -27,8 +27,6 @@ from tilewright.spec.functions import UnaryOp
 
 ROWS = [isa.name for isa in host_rows()]
 each_row = pytest.mark.parametrize("row", ROWS)
-each_op = pytest.mark.parametrize("op", UnaryOp, ids=lambda op: op.value)
-each_dtype = pytest.mark.parametrize("dtype", ["f32", "f64"])
 each_layout = pytest.mark.parametrize("b", ["col", "row"])
 
 OUTSIDE = 99
@@ -73,33 +71,40 @@ def check(kernel: Any, a: Array, gap: int = 0) -> None:
 SIZES = [(1, 1), (2, 3), (7, 9), (16, 16), (15, 17), (33, 31), (1, 40), (40, 1), (3, 100), (100, 3), (65, 64)]
 
 
+#: The kernels that tests of run-time sizes and of values share.
+each_function = pytest.mark.parametrize(
+    ("row", "op", "dtype"), pairwise(ROWS, UnaryOp, ["f32", "f64"]), ids=named
+)
+
+
+@each_function
+def test_sizes_given_at_run_time(row: str, op: UnaryOp, dtype: str) -> None:
+    for b in ("col", "row"):
+        kernel = compiled(row, Unary(op, dtype=dtype, b=b))
+        for number, (m, n) in enumerate([*SIZES, (200, 130)]):
+            check(kernel, 3 * rough((m, n), kernel.problem.dtype.numpy, number), gap=number % 3)
+
+
 @each_row
-@each_op
-@each_dtype
 @each_layout
-def test_sizes_given_at_run_time(row: str, op: UnaryOp, dtype: str, b: str) -> None:
-    kernel = compiled(row, Unary(op, dtype=dtype, b=b))
-    for number, (m, n) in enumerate([*SIZES, (200, 130)]):
-        check(kernel, 3 * rough((m, n), kernel.problem.dtype.numpy, number), gap=number % 3)
+def test_hardcoded_sizes(row: str, b: str) -> None:
+    """Every size, and every operation: in `make test` they take turns."""
+    operations, first = list(UnaryOp), 2 * ROWS.index(row) + (b == "row")
+    for number, (m, n) in enumerate([*SIZES, (2, 3), (2, 2)]):
+        for op in share(operations, len(operations), number + 2 * first):
+            kernel = compiled(row, Unary(op, m, n, ("f32", "f64")[(number + first) % 2], b=b))
+            check(kernel, 3 * rough((m, n), kernel.problem.dtype.numpy, number), gap=number % 3)
 
 
-@each_row
-@each_op
-@each_layout
-def test_hardcoded_sizes(row: str, op: UnaryOp, b: str) -> None:
-    first = list(UnaryOp).index(op) + ROWS.index(row)
-    for number, (m, n) in share(enumerate([*SIZES, (2, 3), (2, 2)]), 4, first):
-        kernel = compiled(row, Unary(op, m, n, ("f32", "f64")[number % 2], b=b))
-        check(kernel, 3 * rough((m, n), kernel.problem.dtype.numpy, number), gap=number % 3)
-
-
-@each_row
-@pytest.mark.parametrize("dtype", ["i8", "u8", "i16", "i32", "i64", "c64", "c128"])
-@pytest.mark.parametrize("op", ["zero", "identity"])
+@pytest.mark.parametrize(
+    ("row", "dtype", "op"),
+    pairwise(ROWS, ["i8", "u8", "i16", "i32", "i64", "c64", "c128"], ["zero", "identity"]),
+)
 def test_elements_of_every_size(row: str, dtype: str, op: str) -> None:
     for b, (number, (m, n)) in product(("col", "row"), enumerate(SIZES)):
-        for hardcoded in (False, True) if EVERY_TEST_RUNS or number % 2 else (False,):
-            given = (m, n) if hardcoded and number % 3 == 0 else (None, None)
+        hardcoded = (False, True) if EVERY_TEST_RUNS or number == (3, 9)[b == "row"] else (False,)
+        for known in hardcoded:
+            given = (m, n) if known and number % 3 == 0 else (None, None)
             kernel = compiled(row, Unary(op, given[0], given[1], dtype, b=b))
             kind = kernel.problem.dtype.numpy
             bits = np.random.default_rng(number).integers(0, 256, (m, n * kind.itemsize), np.uint8)
@@ -122,8 +127,7 @@ def test_any_size(m: int, n: int, op: str, dtype: str, b: str, gap: int) -> None
     check(kernel, rough((m, n), kernel.problem.dtype.numpy, m), gap)
 
 
-@pytest.mark.parametrize("op", ["identity", "zero", "relu", "exp"])
-@each_layout
+@pytest.mark.parametrize(("b", "op"), crossed(["col", "row"], ["identity", "zero", "exp", "relu"], 2))
 def test_beyond_the_caches(op: str, b: str) -> None:
     """So large that the kernel writes past the caches, at leading dimensions that are whole lines or not."""
     kernel = compiled(ROWS[0], Unary(op, b=b))
@@ -186,9 +190,7 @@ def test_offsets_of_every_kind(row: str) -> None:
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 1e-45, 3e38, -3e38, 88.0, -104.0]
 
 
-@each_row
-@each_op
-@each_dtype
+@each_function
 def test_special_values(row: str, op: UnaryOp, dtype: str) -> None:
     """NaN, infinities, zeros and subnormal numbers, wherever they stand; the same in every place."""
     problem = Unary(op, dtype=dtype)
@@ -225,10 +227,12 @@ def test_signs_and_payloads(row: str, op: str) -> None:
 
 
 @pytest.mark.skipif(not FENV, reason="the C library's fenv.h is not known here")
-@each_row
-@each_dtype
-@each_layout
-@pytest.mark.parametrize("op", ["reciprocal", "square", "exp", "tanh", "gelu", "sigmoid"])
+@pytest.mark.parametrize(
+    ("row", "op", "dtype", "b"),
+    pairwise(
+        ROWS, ["reciprocal", "square", "exp", "tanh", "gelu", "sigmoid"], ["f32", "f64"], ["col", "row"]
+    ),
+)
 def test_no_flags_from_lanes_that_are_not_there(row: str, op: str, dtype: str, b: str) -> None:
     """A padding lane of zero would divide by zero; there are none, also in the rest of a register."""
     for m, n in SIZES:
@@ -244,9 +248,9 @@ def test_no_flags_from_lanes_that_are_not_there(row: str, op: str, dtype: str, b
 # --- in place and overlap -------------------------------------------------------------------------------
 
 
-@each_row
-@each_dtype
-@pytest.mark.parametrize("op", ["square", "negate", "exp", "identity"])
+@pytest.mark.parametrize(
+    ("row", "op", "dtype"), pairwise(ROWS, ["square", "negate", "exp", "identity"], ["f32", "f64"])
+)
 def test_in_place(row: str, op: str, dtype: str) -> None:
     """Every element is read before it is written, and once, also where vectors overlap."""
     problem = Unary(op, dtype=dtype)

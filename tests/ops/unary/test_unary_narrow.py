@@ -26,7 +26,8 @@ SLACK = 1.001
 def test_one_rounding(row: str, dtype: DType, layout: str, op: UnaryOp) -> None:
     rng = np.random.default_rng(3)
     for m, n in ((1, 1), (7, 5), (33, 70), (200, 3)):
-        problem = tw.Unary(op.value, m, n, dtype, b=layout)
+        known = (m, n) if m == 7 else (None, None)
+        problem = tw.Unary(op.value, *known, dtype, b=layout)
         kernel = tw.compile(problem, tw.machine(row))
         # exp(11) is still a float16.
         a = np.asfortranarray(np.clip(3 * rng.standard_normal((m, n)), -11, 11).astype(dtype.numpy))
