@@ -9,8 +9,7 @@ from itertools import pairwise, product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiers import draws
-from tiers import pairwise as pairwise_of
+from tiers import crossed, draws
 
 from tilewright.ir.nodes import Tile
 from tilewright.machine.catalog import find_machine, targets
@@ -179,8 +178,12 @@ def test_equal_tiles_that_follow_each_other_are_one_run(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "dtype", "sizes"),
-    pairwise_of(targets(), [F32, F64], [(8, 100, 64), (1024, 1024, 2048), (1023, 1021, 2047), (7, 70, 700)]),
+    ("name", "sizes", "dtype"),
+    crossed(
+        targets(),
+        product([(8, 100, 64), (1024, 1024, 2048), (1023, 1021, 2047), (7, 70, 700)], [F32, F64]),
+        4,
+    ),
 )
 def test_a_packed_panel_fits_the_frame(name: str, dtype: DType, sizes: tuple[int, int, int]) -> None:
     m, n, k = sizes

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import LAYOUTS, Array, host_rows, rough, unaligned
+from tiers import pairwise
 
 import tilewright as tw
 from tilewright.compiler.kernel import Kernel
@@ -35,15 +36,15 @@ def product(row: str, strategy: str) -> Product:
         code = kernel(row, strategy, "f32" if a.dtype == np.float32 else "f64")
         return code(a, b, np.full((a.shape[0], b.shape[1]), np.nan, a.dtype))
 
+    multiply.__name__ = f"{row}-{strategy}"
     return multiply
 
 
-WAYS = [pytest.param(tw.matmul, id="matmul")] + [
-    pytest.param(product(row, strategy), id=f"{row}-{strategy}") for row in ROWS for strategy in STRATEGIES
-]
-each_way = pytest.mark.parametrize("multiply", WAYS)
+WAYS = [tw.matmul, *(product(row, strategy) for row in ROWS for strategy in STRATEGIES)]
+each_product = pytest.mark.parametrize(
+    ("multiply", "dtype", "k"), pairwise(WAYS, [np.float32, np.float64], DEPTHS)
+)
 each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-each_depth = pytest.mark.parametrize("k", DEPTHS)
 
 
 def same_bits(left: Array, right: Array) -> bool:
@@ -51,9 +52,7 @@ def same_bits(left: Array, right: Array) -> bool:
     return np.array_equal(np.ascontiguousarray(left).view(word), np.ascontiguousarray(right).view(word))
 
 
-@each_way
-@each_dtype
-@each_depth
+@each_product
 def test_number_and_position_of_rows(multiply: Product, dtype: type, k: int) -> None:
     """Row i of a product of m rows equals the product of row i alone."""
     a, b = rough((257, k), dtype, 1), rough((k, 70), dtype, 2)
@@ -64,9 +63,7 @@ def test_number_and_position_of_rows(multiply: Product, dtype: type, k: int) -> 
     assert same_bits(multiply(a[::-1], b), alone[::-1])
 
 
-@each_way
-@each_dtype
-@each_depth
+@each_product
 def test_number_and_position_of_columns(multiply: Product, dtype: type, k: int) -> None:
     a, b = rough((15, k), dtype, 1), rough((k, 170), dtype, 2)
     whole = multiply(a, b)
@@ -75,9 +72,7 @@ def test_number_and_position_of_columns(multiply: Product, dtype: type, k: int) 
         assert same_bits(multiply(a, b[:, 40 : 40 + n]), whole[:, 40 : 40 + n])
 
 
-@each_way
-@each_dtype
-@each_depth
+@each_product
 def test_layout_and_alignment(multiply: Product, dtype: type, k: int) -> None:
     a, b = rough((29, k), dtype, 1), rough((k, 70), dtype, 2)
     expected = multiply(a, b)
@@ -96,10 +91,10 @@ def shifted(array: Array, elements: int) -> Array:
     return view
 
 
-@pytest.mark.parametrize("row", ROWS)
-@each_dtype
-@each_depth
-@pytest.mark.parametrize("shape", [(1, 70), (29, 70), (29, 2), (300, 33), (13, 170)])
+@pytest.mark.parametrize(
+    ("row", "dtype", "k", "shape"),
+    pairwise(ROWS, [np.float32, np.float64], DEPTHS, [(1, 70), (29, 70), (29, 2), (300, 33), (13, 170)]),
+)
 def test_strategies_agree(row: str, dtype: type, k: int, shape: tuple[int, int]) -> None:
     m, n = shape
     a, b = rough((m, k), dtype, 1), rough((k, n), dtype, 2)
@@ -108,10 +103,10 @@ def test_strategies_agree(row: str, dtype: type, k: int, shape: tuple[int, int])
     assert same_bits(auto, packing)
 
 
-@pytest.mark.parametrize("row", ROWS)
-@each_dtype
-@pytest.mark.parametrize("k", [*DEPTHS, 9000])
-@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize(
+    ("row", "dtype", "k", "layout"),
+    pairwise(ROWS, [np.float32, np.float64], [*DEPTHS, 9000], ["C", "F"]),
+)
 def test_one_column(row: str, dtype: type, k: int, layout: str) -> None:
     """n = 1 is its own case: of one layout, the same bits wherever a row stands and whatever is beside it."""
     a, b = LAYOUTS[layout](rough((23, k), dtype, 1)), rough((k, 1), dtype, 2)

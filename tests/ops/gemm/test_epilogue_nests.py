@@ -12,6 +12,7 @@ from itertools import cycle, product
 
 import numpy as np
 import pytest
+from shares import share
 from support import Array
 from tiers import crossed, named
 
@@ -133,7 +134,8 @@ def test_interpreted_nest_equals_the_reference(name: str, case: tuple[str, str, 
     a, b, c, epilogue = case
     machine, mixed = find_machine(name), c == "f32" and a == "i8"
     factors = cycle(((1, 0),) if mixed or "saturate" in epilogue else ((1, 0), (2, -1), (0, 2), (1, 1)))
-    for number, (layouts, strategy) in enumerate(zip(LAYOUTS, cycle(Strategy), strict=False)):
+    turns = enumerate(zip(LAYOUTS, cycle(Strategy), strict=False))
+    for number, (layouts, strategy) in share(turns, 2, MACHINES.index(name) // 2 + CASES.index(case) // 2):
         problem = Gemm(
             dtype=a,
             b_dtype=b,

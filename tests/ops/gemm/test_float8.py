@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tiers import pairwise
 
 import tilewright as tw
 from tilewright.spec.dtype import BF16, E4M3, E5M2, F16, F32, DType
@@ -41,8 +42,7 @@ def products(a: Array, b: Array) -> Array:
     return found
 
 
-@pytest.mark.parametrize(("a", "b"), list(product(TYPES, TYPES)), ids=str)
-@pytest.mark.parametrize("to", [F32, BF16, F16, *TYPES], ids=str)
+@pytest.mark.parametrize(("a", "b", "to"), pairwise(TYPES, TYPES, [F32, BF16, F16, *TYPES]), ids=str)
 def test_all_pairs_of_values(a: DType, b: DType, to: DType) -> None:
     left, right = every(a)[:, np.newaxis], every(b)[np.newaxis]
     assert_same(tw.matmul(left, right, dtype=to.numpy), products(left, right))

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 from support import LAYOUTS, Array, filled, gamma, host_rows, no_flags, rough, run_python, unaligned
+from tiers import pairwise
 
 import tilewright as tw
 from tilewright.errors import InvalidScalar, OperandMismatch, StepDtype, StepOperands, StepShape
@@ -47,13 +48,14 @@ def assert_close(found: Array, a: Array, b: Array, bias: Array | float, activati
 # --- matmul ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("activation", [None, *ACTIVATIONS])
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_every_branch(activation: str | None, dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("activation", "dtype", "axis"), pairwise([None, *ACTIVATIONS], ["f4", "f8"], ["columns", "rows"])
+)
+def test_every_branch(activation: str | None, dtype: str, axis: str) -> None:
     for number, (m, n, k) in enumerate(SIZES):
         a, b = rough((m, k), dtype, number), rough((k, n), dtype, number + 1)
-        for bias in (rough((n,), dtype, 3), rough((m, 1), dtype, 4)):
-            assert_close(tw.matmul(a, b, bias=bias, activation=activation), a, b, bias, activation)
+        bias = rough((n,), dtype, 3) if axis == "columns" else rough((m, 1), dtype, 4)
+        assert_close(tw.matmul(a, b, bias=bias, activation=activation), a, b, bias, activation)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])

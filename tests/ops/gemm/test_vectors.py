@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from support import FENV, Array, assert_accurate, filled, host_rows, no_flags, rough
+from tiers import pairwise
 
 import tilewright as tw
 from tilewright.macro.cost import in_place_limits
@@ -88,11 +89,9 @@ SCALARS = [(1.0, 0.0), (0.5, 0.0), (1.0, 1.0), (-2.0, 0.5), (0.0, 0.5)]
 # --- promise 4: accuracy ------------------------------------------------------------------------------
 
 
-@each_row
-@each_dtype
-@pytest.mark.parametrize(("alpha", "beta"), SCALARS)
-def test_accuracy(row: str, dtype: str, alpha: float, beta: float) -> None:
-    code = kernel(row, dtype)
+@pytest.mark.parametrize(("row", "dtype", "scalars"), pairwise(ROWS, ["f32", "f64"], SCALARS))
+def test_accuracy(row: str, dtype: str, scalars: tuple[float, float]) -> None:
+    code, (alpha, beta) = kernel(row, dtype), scalars
     for _, kind in kinds(code):
         a, b, c = operands(kind, dtype)
         for left, right, out in ((a, b, c.copy()), mirrored(a, b, c.copy())):
@@ -144,10 +143,10 @@ def test_all_but_one_column_equal_the_tiles(row: str, dtype: str, alpha: float, 
 # --- promise 2: NaN, infinities and signed zeros -------------------------------------------------------
 
 
-@each_row
-@each_dtype
-@pytest.mark.parametrize("content", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("where", range(3))
+@pytest.mark.parametrize(
+    ("row", "dtype", "content", "where"),
+    pairwise(ROWS, ["f32", "f64"], [np.nan, np.inf, -np.inf], range(3)),
+)
 def test_nan_and_inf_propagate(row: str, dtype: str, content: float, where: int) -> None:
     """One special value, at the first place, at the last one and between: values equal NumPy's in float64."""
     code = kernel(row, dtype)

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from support import Array, rough, unaligned
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.calls import recipes
@@ -66,8 +67,9 @@ def python_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return calls
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    ("dtype", "name"), crossed([np.float32, np.float64, np.float16, ml_dtypes.bfloat16], CALLS, 2)
+)
 def test_repeated_calls_are_machine_code(name: str, dtype: Any, python_calls: list[str]) -> None:
     call, x, other = CALLS[name], rough((5, 7)).astype(dtype), rough((5, 7), seed=9).astype(dtype)
     first = call(x)

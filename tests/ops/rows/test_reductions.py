@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,11 @@ def assert_close(name: str, found: Any, x: Array, axis: Any = None, dtype: DType
 
 @every_name
 @every_dtype
-@pytest.mark.parametrize("shape", [(1,), (5,), (3, 7), (33, 70), (4, 5, 6), (2, 100, 3), (70, 17)])
-def test_every_axis(name: str, dtype: DType, shape: tuple[int, ...]) -> None:
-    x = (3 * rough(shape)).astype(dtype.numpy)
-    for axis in (None, *range(-len(shape), len(shape)), tuple(range(len(shape)))):
-        for keepdims in (False, True):
+def test_every_axis(name: str, dtype: DType) -> None:
+    for shape in ((1,), (5,), (3, 7), (33, 70), (4, 5, 6), (2, 100, 3), (70, 17)):
+        x = (3 * rough(shape)).astype(dtype.numpy)
+        every_axis = (None, *range(-len(shape), len(shape)), tuple(range(len(shape))))
+        for axis, keepdims in product(every_axis, (False, True)):
             for _ in range(2):  # the second time in machine code
                 found = getattr(tw, name)(x, axis, keepdims=keepdims)
                 assert_close(name, found, x, axis, dtype, keepdims=keepdims)

@@ -11,6 +11,7 @@ import pytest
 from emulated_rows import drawn, emulating, every_feature, in_layout, stored
 from hypothesis import given
 from hypothesis import strategies as st
+from shares import share
 from support import (
     GUARD_PAGES,
     LAYOUTS,
@@ -78,7 +79,7 @@ def product(a: Array, b: Array, *, lower: bool = True, unit: bool = False, side:
 def test_every_type(dtype: DType) -> None:
     """Exact sums; integers of the whole range, which wrap around. Sides, triangles, diagonals take turns."""
     random, number = np.random.default_rng(1), GEMM_DTYPES.index(dtype)
-    for turn, sizes in enumerate(((45, 37), (5, 70))):
+    for turn, sizes in itertools.product(share(range(2), 2, number // 2), ((45, 37), (5, 70))):
         side, lower, unit = KINDS[(number + 3 * turn) % len(KINDS)]
         problem = Trmm(dtype=dtype, side=side, lower=lower, unit=unit)
         order = sizes[0] if side == "left" else sizes[1]
