@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import Array
+from tiers import pairwise
 
 import tilewright as tw
 from tilewright.errors import (
@@ -38,9 +39,10 @@ def exact(a: Array, b: Array, zero_a: Any, zero_b: Any) -> Array:
     return found
 
 
-@each_pair
-@pytest.mark.parametrize("by_row", [None, "one", "each"])
-@pytest.mark.parametrize("by_column", [None, "one", "each"])
+ZEROS = (None, "one", "each")
+
+
+@pytest.mark.parametrize(("left", "right", "by_row", "by_column"), pairwise(TYPES, TYPES, ZEROS, ZEROS))
 def test_matrices(left: str, right: str, by_row: str | None, by_column: str | None) -> None:
     for m, n, k in ((1, 1, 1), (5, 7, 3), (33, 70, 65), (17, 1, 300), (1, 40, 9), (3, 4, 0)):
         a, b = drawn((m, k), left, 1), drawn((k, n), right, 2)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import LAYOUTS, Array, filled, host_rows
-from tiers import draws
+from tiers import draws, pairwise
 
 import tilewright as tw
 from tilewright.compiler.kernel import Kernel
@@ -77,9 +77,10 @@ def test_matmul(dtype: str, data: st.DataObject) -> None:
     assert np.array_equal(c, plain)
 
 
-@pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
-@pytest.mark.parametrize("strategy", ["tiling", "packing"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("row", "strategy", "dtype"),
+    pairwise([isa.name for isa in host_rows()], ["tiling", "packing"], DTYPES),
+)
 @draws(100)
 @given(data=st.data())
 def test_forced_strategies(dtype: str, strategy: str, row: str, data: st.DataObject) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import ARCH, EXCEPTIONS, FENV, LAYOUTS, Array, filled, host_rows, libm, no_flags, rough
+from tiers import pairwise
 
 import tilewright as tw
 
@@ -25,18 +26,19 @@ def kernel(row: str, strategy: str = "auto", dtype: str = "f32") -> Any:
 
 
 each_row = pytest.mark.parametrize("row", ROWS)
-each_strategy = pytest.mark.parametrize("strategy", ["auto", "tiling", "packing"])
-each_layout = pytest.mark.parametrize("layout", ["C", "F", "strided"])
-each_size = pytest.mark.parametrize("size", SIZES, ids=str)
+STRATEGIES = ("auto", "tiling", "packing")
+RESULTS = ("C", "F", "strided")
+each_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
+each_layout = pytest.mark.parametrize("layout", RESULTS)
+each_product = pytest.mark.parametrize(
+    ("row", "strategy", "layout", "size"), pairwise(ROWS, STRATEGIES, RESULTS, SIZES)
+)
 
 
 # --- promise 2 -----------------------------------------------------------------------------------
 
 
-@each_row
-@each_strategy
-@each_layout
-@each_size
+@each_product
 def test_beta_zero_does_not_read_c(row: str, strategy: str, layout: str, size: tuple[int, int, int]) -> None:
     m, n, k = size
     a, b = filled((m, k), seed=1), filled((k, n), seed=2)
@@ -49,10 +51,7 @@ def test_beta_zero_does_not_read_c(row: str, strategy: str, layout: str, size: t
         assert np.array_equal(c, a @ b)
 
 
-@each_row
-@each_strategy
-@each_layout
-@each_size
+@each_product
 def test_alpha_zero_does_not_read_a_and_b(
     row: str, strategy: str, layout: str, size: tuple[int, int, int]
 ) -> None:
@@ -65,10 +64,10 @@ def test_alpha_zero_does_not_read_a_and_b(
             assert np.array_equal(c, beta * content if beta else np.zeros_like(content))
 
 
-@each_row
-@each_strategy
-@each_layout
-@pytest.mark.parametrize("alpha", [1.0, 0.0, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize(
+    ("row", "strategy", "layout", "alpha"),
+    pairwise(ROWS, STRATEGIES, RESULTS, [1.0, 0.0, np.inf, -np.inf, np.nan]),
+)
 def test_no_depth_gives_beta_c(row: str, strategy: str, layout: str, alpha: float) -> None:
     for m, n in ((1, 1), (3, 5), (13, 33), (37, 100)):
         a, b, content = np.empty((m, 0), np.float32), np.empty((0, n), np.float32), filled((m, n))
@@ -88,10 +87,10 @@ def test_the_same_through_matmul() -> None:
     assert np.array_equal(tw.matmul(a[:, :0], b[:0], out=nan.copy()), np.zeros_like(c))
 
 
-@pytest.mark.parametrize("position", [0, 5, 31, 32, -1])
-@pytest.mark.parametrize("content", [np.nan, np.inf, -np.inf])
-@each_row
-@each_strategy
+@pytest.mark.parametrize(
+    ("row", "strategy", "content", "position"),
+    pairwise(ROWS, STRATEGIES, [np.nan, np.inf, -np.inf], [0, 5, 31, 32, -1]),
+)
 def test_nan_and_inf_propagate(row: str, strategy: str, content: float, position: int) -> None:
     """Masks and values equal NumPy's, one special value at a time, also at tile edges."""
     m, n, k = 37, 71, 33
@@ -133,10 +132,9 @@ ODD_SIZES = [(1, 1, 1), (1, 17, 3), (13, 33, 9), (37, 71, 30), (5, 3, 600), (129
 
 
 @needs_fenv
-@each_row
-@each_strategy
-@each_layout
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize(
+    ("row", "strategy", "dtype", "layout"), pairwise(ROWS, STRATEGIES, ["f32", "f64"], RESULTS)
+)
 def test_no_flags_from_ordinary_values(row: str, strategy: str, layout: str, dtype: str) -> None:
     code = kernel(row, strategy, dtype)
     for m, n, k in ODD_SIZES:
@@ -151,10 +149,9 @@ def test_no_flags_from_ordinary_values(row: str, strategy: str, layout: str, dty
 
 
 @needs_fenv
-@each_row
-@each_strategy
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
-@pytest.mark.parametrize("where", ["a", "b", "c"])
+@pytest.mark.parametrize(
+    ("row", "strategy", "dtype", "where"), pairwise(ROWS, STRATEGIES, ["f32", "f64"], ["a", "b", "c"])
+)
 def test_no_flags_from_infinities_that_meet_no_zero(row: str, strategy: str, dtype: str, where: str) -> None:
     """Inf times a positive number is no exception; Inf times the zero of a padding lane would be one."""
     code = kernel(row, strategy, dtype)
@@ -214,11 +211,9 @@ def test_control_word_is_left_as_found() -> None:
     assert control_word() == before
 
 
-@each_row
-@each_strategy
-@pytest.mark.parametrize(("dtype", "small"), [("f32", 2.0**-140), ("f64", 2.0**-1060)])
-def test_subnormals_are_kept(row: str, strategy: str, dtype: str, small: float) -> None:
-    code = kernel(row, strategy, dtype)
+@pytest.mark.parametrize(("row", "strategy", "dtype"), pairwise(ROWS, STRATEGIES, ["f32", "f64"]))
+def test_subnormals_are_kept(row: str, strategy: str, dtype: str) -> None:
+    code, small = kernel(row, strategy, dtype), {"f32": 2.0**-140, "f64": 2.0**-1060}[dtype]
     kind = code.problem.dtype.numpy
     a: Array = filled((13, 9), kind, 1)
     b = filled((9, 35), kind, 2)

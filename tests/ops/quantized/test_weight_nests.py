@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiers import pairwise
 
 from tilewright.errors import InvalidTileIr
 from tilewright.ir.interpret import interpret
@@ -62,9 +63,7 @@ def words_of(packed: PackedMatrix, elements: Elements) -> Any:
     return packed.data4d.reshape(-1).view(kind)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
-@pytest.mark.parametrize("name", FORMS)
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize(("unit", "name", "dtype"), pairwise(UNITS, FORMS, ["f32", "bf16"]))
 def test_nests_mean_the_formula(unit: str, name: str, dtype: str) -> None:
     machine, form = find_machine(unit), Weights.parse(name)
     problem = Gemm(dtype=dtype, out_dtype="f32", weights=form)

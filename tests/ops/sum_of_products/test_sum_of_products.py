@@ -9,7 +9,9 @@ import pytest
 from emulated_rows import emulating
 from object_symbols import undefined_symbols
 from product_operands import PROBLEMS, Case, make, shapes, small, strides_of
+from shares import share
 from support import Array, GuardedMemory, rough, unaligned
+from tiers import crossed, named
 
 import tilewright as tw
 from tilewright.calls.kernels import kernel_for
@@ -35,8 +37,7 @@ def run(kernel: Kernel, case: Case, shape: tuple[int, ...]) -> Array:
     return case.arrays[-1]
 
 
-@pytest.mark.parametrize("dtype", SUM_DTYPES, ids=str)
-@pytest.mark.parametrize(("walk", "factors"), PROBLEMS)
+@pytest.mark.parametrize(("walk", "factors", "dtype"), crossed(PROBLEMS, SUM_DTYPES, 2), ids=named)
 def test_numbers(walk: Walk, factors: int, dtype: Any) -> None:
     problem = SumOfProducts(walk, factors, dtype)
     kernel: Kernel = kernel_for(problem)
@@ -48,8 +49,8 @@ def test_numbers(walk: Walk, factors: int, dtype: Any) -> None:
 @pytest.mark.parametrize("isa", [AVX2, AVX512, NEON], ids=lambda isa: isa.name)
 @pytest.mark.parametrize(("walk", "factors"), PROBLEMS)
 def test_rows_of_other_machines(walk: Walk, factors: int, isa: Isa) -> None:
-    machine = emulating(isa)
-    for dtype in ("f32", "bf16", "c128", "i16"):
+    machine, first = emulating(isa), PROBLEMS.index((walk, factors)) + isa.vector_bits // 128
+    for dtype in share(("f32", "bf16", "c128", "i16"), 2, first):
         problem = SumOfProducts(walk, factors, dtype)
         kernel = Kernel.compiled(problem, machine)
         for shape in shapes(isa.lanes(problem.acc))[:4]:
