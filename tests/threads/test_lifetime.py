@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from first_calls import ARRAYS, FUNCTIONS, third
+from shares import EVERY_TEST_RUNS
 from support import filled, run_python
 
 import tilewright as tw
@@ -108,18 +109,18 @@ def test_scratch_is_not_shared_with_the_child() -> None:
 FORKS = (
     ARRAYS
     + """
-children = []
+children, most = [], 3 if "EVERY_TEST_RUNS" in os.environ else 2
 for function in functions:
     thread = threading.Thread(target=function)
     thread.start()
-    while thread.is_alive() and len(children) < 3:
+    while thread.is_alive() and len(children) < most:
         child = os.fork()
         if not child:
             faulthandler.dump_traceback_later(30, exit=True)
             function()
             os._exit(0)
         children.append(child)
-        time.sleep(0.02)
+        thread.join(0.06 / most)
     thread.join()
     for child in children:
         assert os.waitpid(child, 0)[1] == 0, sys.argv[1:][functions.index(function)]
@@ -140,18 +141,20 @@ INTERRUPTED = (
     + """
 from tilewright.errors import CalledWhileImporting
 faulthandler.dump_traceback_later(100, exit=True)
-calls = 0
+calls, growth = 0, 1 if "EVERY_TEST_RUNS" in os.environ else 1.1
 def again(*_):
-    global calls
+    global calls, wait
     calls += 1
     signal.setitimer(signal.ITIMER_REAL, 0)
     try:
         function()
     except CalledWhileImporting:
         pass
-    signal.setitimer(signal.ITIMER_REAL, 0.004)
+    signal.setitimer(signal.ITIMER_REAL, wait)
+    wait *= growth
 signal.signal(signal.SIGALRM, again)
 for function in functions:
+    wait = 0.004
     signal.setitimer(signal.ITIMER_REAL, 0.001)
     function()
     signal.setitimer(signal.ITIMER_REAL, 0)
@@ -170,7 +173,7 @@ def test_a_signal_handler_calls_what_it_interrupted(number: int) -> None:
 
 
 COMPUTING = (
-    ARRAYS
+    ARRAYS.replace('"TILEWRIGHT_CACHE"] = "0"', '"TILEWRIGHT_CACHE"] = "1"')
     + """
 for function in functions:
     function()
@@ -248,7 +251,7 @@ time.sleep(0.1)
 
 def test_the_process_ends_while_products_run() -> None:
     """Daemon threads find their scratch until the process is gone."""
-    for _ in range(5):
+    for _ in range(5 if EVERY_TEST_RUNS else 3):
         run_python("-c", END)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shares import EVERY_TEST_RUNS
 from support import Array, filled, rough, run_python
 
 import tilewright as tw
@@ -141,12 +142,11 @@ import numpy as np, tilewright as tw
 from support import filled
 signal.signal(signal.SIGINT, signal.default_int_handler)
 tw.set_num_threads(int(sys.argv[1]))
-a = filled((6000, 6000))
-options = {"alpha": 2} if sys.argv[2] == "python" else {}
+a = np.ones((6000, 6000), np.float32)
 out = np.empty_like(a)
 for _ in range(2):
     tw.matmul(a[:1200], a[:, :1200], out=out[:1200, :1200].copy())
-for turn in range(2):
+for options in ({}, {"alpha": 2}) * 2:  # through the native entry, and through Python
     sent = []
     def interrupt():
         time.sleep(0.2)
@@ -171,14 +171,13 @@ print("usable")
 
 @posix
 @pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("way", ["native", "python"])
-def test_interrupts_end_a_call_between_tasks(count: int, way: str) -> None:
+def test_interrupts_end_a_call_between_tasks(count: int) -> None:
     """A product of two seconds ends a tenth of a second after Ctrl-C, and nothing is broken."""
-    assert "usable" in run_python("-c", INTERRUPT, str(count), way)
+    assert "usable" in run_python("-c", INTERRUPT, str(count))
 
 
 FORKS = """
-import os, threading, warnings
+import os, sys, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
 import numpy as np, tilewright as tw
 from support import filled
@@ -194,7 +193,7 @@ def work():
 tw.matmul(a, a), tw.matmul(a, a)
 callers = [threading.Thread(target=work) for _ in range(2)]
 [caller.start() for caller in callers]
-for number in range(100):
+for number in range(int(sys.argv[1])):
     child = os.fork()
     if not child:
         import faulthandler
@@ -210,7 +209,7 @@ assert wrong and not any(wrong)
 
 @posix
 def test_forks_while_products_run() -> None:
-    run_python("-c", FORKS)
+    run_python("-c", FORKS, "100" if EVERY_TEST_RUNS else "40")
 
 
 def test_many_callers_of_few_threads() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pool_bodies import INSIDE, MEET, Count, body, count, meeting, run
+from shares import EVERY_TEST_RUNS
 from support import run_python
 
 from tilewright.errors import InvalidThreads
@@ -358,7 +359,7 @@ def work():
             bad.append(found)
 threads = [threading.Thread(target=work) for _ in range(2)]
 [thread.start() for thread in threads]
-for number in range(100):
+for number in range(int(sys.argv[2])):
     child = os.fork()
     if not child:
         assert (pool.workers, pool.state.active, pool.state.awake) == (0, 0, 0)
@@ -377,7 +378,7 @@ print("forked")
 
 @posix
 def test_forks_while_the_pool_works(wait: Wait) -> None:
-    assert "forked" in run_python("-c", FORKS, wait.name)
+    assert "forked" in run_python("-c", FORKS, wait.name, "100" if EVERY_TEST_RUNS else "40")
 
 
 EXIT = """
@@ -407,7 +408,7 @@ if case == "forked":
 @posix
 @pytest.mark.parametrize("case", ["idle", "working", "forked"])
 def test_the_process_ends(case: str) -> None:
-    for _ in range(3):
+    for _ in range(3 if EVERY_TEST_RUNS else 2):
         run_python("-W", "ignore", "-c", EXIT, case, seconds=30)
 
 
