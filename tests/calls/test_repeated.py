@@ -6,11 +6,11 @@ import gc
 import sys
 import threading
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from repeated_calls import check
 from support import Array, run_python
 
 import tilewright as tw
@@ -25,52 +25,6 @@ RNG = np.random.default_rng(18)
 
 def values(*shape: int, dtype: str = "f8") -> Array:
     return RNG.standard_normal(shape).astype(dtype)
-
-
-def python_lines(call: Callable[[], Any]) -> int:
-    """Lines of the package that Python runs in a call."""
-    count = 0
-
-    def trace(frame: Any, event: str, argument: Any) -> Any:
-        nonlocal count
-        count += event == "line" and "tilewright" in frame.f_code.co_filename
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    finally:
-        sys.settrace(before)
-    return count
-
-
-def alike(array: Array) -> Array:
-    """An array of other values and memory, of the same strides."""
-    owner = array if array.base is None else array.base
-    assert isinstance(owner, np.ndarray)
-    memory = np.array(owner, order="K")
-    offset = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-    found = np.ndarray(array.shape, array.dtype, memory.data, offset, array.strides)
-    if array.dtype.kind in "fc":
-        found[...] = RNG.standard_normal(array.shape)
-    return found
-
-
-def check(function: Callable[..., Any], *operands: Array, **options: Any) -> None:
-    """The third call, on other arrays, runs no Python and gives the answer that Python gives."""
-    for _ in range(2):
-        function(*operands, **options)
-    fresh = [alike(operand) for operand in operands]
-    found: list[Any] = []
-    assert python_lines(lambda: found.append(function(*fresh, **options))) == 0, (function, options)
-    replay().table.clear()
-    expected = function(*fresh, **options)
-    assert type(found[0]) is type(expected)
-    assert found[0].dtype == expected.dtype
-    assert found[0].shape == expected.shape
-    assert getattr(found[0], "strides", ()) == getattr(expected, "strides", ())
-    assert found[0].tobytes() == expected.tobytes()
 
 
 ONE: Any = np.int64(1)

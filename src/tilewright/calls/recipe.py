@@ -75,6 +75,7 @@ class RecipeStep(ctypes.Structure):
     count, bases, words : the words, in two arrays: one of `Base`, and what is added to each.
     views : of a copy, where it goes and where it comes from.
     work : multiply-adds, which decide whether the step has a team and the GIL.
+    team : whether it takes a team.
     """
 
     _fields_ = (
@@ -85,6 +86,7 @@ class RecipeStep(ctypes.Structure):
         ("words", ctypes.c_void_p),
         ("views", ctypes.c_void_p),
         ("work", ctypes.c_int64),
+        ("team", ctypes.c_int64),
     )
 
 

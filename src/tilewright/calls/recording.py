@@ -59,6 +59,14 @@ def keep(holder: Any) -> None:
         recorder.keep(holder)
 
 
+def constant(array: Array) -> Array:
+    """Declare that the contents of an array follow from the arguments' types, shapes and options."""
+    recorder = current.recorder
+    if recorder is not None:
+        recorder.constant(array, data_address(array), array.nbytes)
+    return array
+
+
 def new_array(shape: tuple[int, ...], dtype: Any) -> Array:
     """`numpy.empty`, known to a recording."""
     array = np.empty(shape, dtype)
@@ -100,6 +108,11 @@ class _Copied(NamedTuple):
 
     target: Array
     source: Array
+
+
+def _team_work(step: _Called | _Copied) -> int:
+    """The work of a step that takes a team."""
+    return step.work if isinstance(step, _Called) and Base.TEAM in step.bases else 0
 
 
 def arrays_of(values: Iterable[Any]) -> list[Array]:
@@ -285,7 +298,7 @@ class Recording:
         all_steps = (RecipeStep * len(steps))(*(step for step in steps if step is not None))
         all_results = (Result * len(made))(*made)
         recipe = Recipe(
-            work=max((step.work for step in self._steps if isinstance(step, _Called)), default=0),
+            work=max(map(_team_work, self._steps), default=0),
             limit=self._limit,
             threads=threads or 0,
             steps=len(steps),
@@ -362,6 +375,7 @@ class Recording:
             bases=ctypes.addressof(starts),
             words=ctypes.addressof(words),
             work=step.work,
+            team=int(Base.TEAM in step.bases),
         )
 
     @staticmethod

@@ -72,6 +72,7 @@ class Repeated(Builtin):
                 self.remember(recording, arguments, named, result)
             return result
 
+        first.__wrapped__ = function  # type: ignore[attr-defined]
         first.__doc__, first.__name__, first.__module__ = function.__doc__, name, function.__module__
         first.__qualname__ = f"{name}.__self__"  # what the builtin under this name has as its self
         super().__init__(first, name, module or function.__module__, doc or _text_of(function, name))

@@ -239,7 +239,8 @@ class _Entry(FastFunction):
                 with call:
                     work = self.word(step, RecipeStep.work)
                     # Of several steps, the largest alone takes a team.
-                    wanted = f.and_(wish.wanted, f.icmp("==", work, largest))
+                    takes = f.icmp("!=", self.word(step, RecipeStep.team), 0)
+                    wanted = f.and_(f.and_(wish.wanted, takes), f.icmp("==", work, largest))
                     long_running = f.icmp(">", work, int64(GIL_THRESHOLD))
                     with self.without_gil(long_running), self.team(wish._replace(wanted=wanted)) as team:
                         f.store(f.ptrtoint(team), self.base(int(Base.TEAM)), 8)

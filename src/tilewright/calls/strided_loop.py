@@ -7,8 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.calls.fastcall import ARRAY_DATA, native_entry_possible
-from tilewright.calls.operands import data_address
+from tilewright.calls.operands import Array, data_address
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
@@ -16,10 +15,10 @@ from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID, int64
 from tilewright.machine.host import host_machine
 from tilewright.preparing import once
+from tilewright.recorder import current
 from tilewright.spec.arguments import MOST_AXES
 
 _MODULE = "tw_walk"
-_ADDRESSES, _ARRAYS = "tw_walk_addresses", "tw_walk_arrays"
 
 #: Arguments of a strided kernel after its two pointers.
 KERNEL_ARGUMENTS = ("rs_a", "cs_a", "rs_b", "cs_b", "m", "n")
@@ -47,16 +46,11 @@ def strided_loop_record(kernel: int, arguments: Sequence[int], axes: Sequence[tu
 
 
 def _emit() -> str:
-    """The loop over addresses, and the variant that reads them from two NumPy arrays."""
+    """The module."""
     machine = host_machine()
     module = Module(_MODULE, machine.triple, data_layout(machine))
     arguments = [("record", POINTER), ("a", POINTER), ("b", POINTER)]
-    walk = module.define(_ADDRESSES, VOID, arguments, exported=True)
-    _emit_walk(walk)
-    f = module.define(_ARRAYS, VOID, arguments, exported=True)
-    pointers = [f.load(POINTER, f.at(f.arguments[name], ARRAY_DATA), 8) for name in ("a", "b")]
-    f.call(walk.callee, [f.arguments["record"], *pointers])
-    f.ret()
+    _emit_walk(module.define(_MODULE, VOID, arguments, exported=True))
     return str(module)
 
 
@@ -112,23 +106,19 @@ def _emit_walk(f: Function) -> None:
 def _code() -> Linked:
     machine = host_machine()
     code = cached_object(_MODULE, machine, lambda: emit_object(_emit(), _MODULE, machine))
-    return Linked(code, (_ADDRESSES, _ARRAYS), {})
+    return Linked(code, (_MODULE,), {})
 
 
 @once
-def loop_over_addresses() -> Any:
-    """The compiled loop, called with a record and two addresses; it releases the GIL."""
-    return _code().function(_ADDRESSES, [ctypes.c_void_p] * 3)
+def _loop() -> Any:
+    return _code().function(_MODULE, [ctypes.c_void_p] * 3)
 
 
-@once
-def loop_over_arrays() -> Any:
-    """The compiled loop, called with a record and two arrays.
-
-    If the object layout is known, machine code reads the addresses from the arrays, which are passed by id.
-    """
-    if native_entry_possible():
-        read = _code().function(_ARRAYS, [ctypes.c_void_p] * 3)
-        return lambda record, a, b: read(record, id(a), id(b))
-    walk = loop_over_addresses()
-    return lambda record, a, b: walk(record, data_address(a), data_address(b))
+def loop_over_arrays(record: Any, a: Array, b: Array) -> None:
+    """Runs a record on two arrays; it releases the GIL."""
+    recorder = current.recorder
+    address = ctypes.addressof(record)
+    if recorder is not None:
+        recorder.constant(record, address, ctypes.sizeof(record))
+        recorder.team(None, a.size)
+    _loop()(address, data_address(a), data_address(b))

@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
+from tilewright.calls.recording import new_array
 from tilewright.compiler.kernel import Kernel
 from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.rows.call import as_floats, check_result, result_target
@@ -48,7 +49,7 @@ def _call(op: UnaryOp, x: Array, y: Array) -> RowCall | None:
 def _moved(op: UnaryOp, x: Array, y: Array) -> None:
     """The kernel on a copy of x that stands like y, or on one of its own."""
     axes = range(x.ndim)
-    copy = y if plan_elements(y.itemsize, y.shape, y.strides, y.strides) else np.empty(y.shape, y.dtype)
+    copy = y if plan_elements(y.itemsize, y.shape, y.strides, y.strides) else new_array(y.shape, y.dtype)
     transpose(x, axes, copy)
     call = _call(op, copy, copy)
     assert call is not None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
+
+import numpy as np
 
 from tilewright.calls.fastcall import native_entry_possible
 from tilewright.compiler.explanation import Explanation, decision_text, kernel_strategy, thread_note
@@ -10,20 +13,17 @@ from tilewright.ir.trace import trace
 from tilewright.ops.rows.kernel import ELEMENT_WORK, Prepared, RowCall
 from tilewright.ops.rows.nest import row_sizes
 from tilewright.ops.rows.problem import RowFunction
-from tilewright.ops.rows.recipes import call_words, make_recipe
 from tilewright.threads.pool import limited
 
 
 def explain_function(function: Any, *arguments: Any, **options: Any) -> Explanation:
     """How a call of a function of `functions.py` or `reductions.py` runs; nothing is computed."""
-    request = function.__self__.__wrapped__(*arguments, **options)
+    request = inspect.unwrap(function.__self__)(*arguments, **options)
     with limited(request.threads):
-        return _explained(function.__name__, request.prepare(), arguments, options)
+        return _explained(function.__name__, request.prepare(), arguments)
 
 
-def _explained(
-    name: str, prepared: Prepared, arguments: tuple[Any, ...], options: dict[str, Any]
-) -> Explanation:
+def _explained(name: str, prepared: Prepared, arguments: tuple[Any, ...]) -> Explanation:
     subject = f"{name} of {prepared.x.shape} {prepared.x.dtype}"
     notes = []
     if arguments and prepared.x is not arguments[0]:
@@ -33,12 +33,10 @@ def _explained(
     call = prepared.call
     if call is None and prepared.moved is None:
         return Explanation(subject, "none", "nothing to do: the array is empty", (), tuple(notes), ())
+    notes.append(_entry_note(prepared))
     if call is None:
-        notes.append("through Python")
         strategy = "arrays are moved so that elements of rows are adjacent, then computed in place"
         return Explanation(subject, "none on the arrays in place", strategy, (), tuple(notes), ())
-    reason = _python_reason(prepared, arguments, options)
-    notes.append("native entry from the second call on" if reason is None else f"through Python: {reason}")
     notes.append(thread_note(call.elements * ELEMENT_WORK))
     return Explanation(
         subject,
@@ -69,17 +67,11 @@ def _decisions(call: RowCall) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _python_reason(prepared: Prepared, arguments: tuple[Any, ...], options: dict[str, Any]) -> str | None:
-    """Why calls stay in Python; None where machine code repeats them."""
-    call = prepared.repeatable
-    checks = (
-        (not native_entry_possible(), "this interpreter has another layout of objects"),
-        (options.get("threads") is not None, "it was given threads"),
-        (call is None, "the result is copied"),
-        (call_words(None, arguments, options) is None, "a mutable argument cannot be a key of the cache"),
-        (
-            call is not None and make_recipe(call, arguments, options) is None,
-            "an operand is copied, or strides vary",
-        ),
-    )
-    return next((reason for holds, reason in checks if holds), None)
+def _entry_note(prepared: Prepared) -> str:
+    """Whether machine code repeats the call."""
+    out, target = prepared.out, prepared.target
+    if not native_entry_possible():
+        return "through Python: this interpreter has another layout of objects"
+    if out is not None and not np.can_cast(target.dtype, out.dtype, "safe"):
+        return "through Python: the result is rounded when it is copied to out"
+    return "native entry from the second call on"

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright.ops.elementwise.call import prepare_each
-from tilewright.ops.rows.builtins import Request, served
+from tilewright.ops.rows.kernel import Request, served
 from tilewright.spec.arguments import check_word
 from tilewright.spec.functions import UnaryOp
 

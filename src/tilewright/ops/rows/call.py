@@ -13,6 +13,8 @@ import numpy as np
 from tilewright.calls.foreign import as_array
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, data_address, overlaps_itself
+from tilewright.calls.pieces import contiguous, copied
+from tilewright.calls.recording import new_like
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import (
     AxisOutOfRange,
@@ -62,7 +64,7 @@ def as_floats(value: Any, name: str) -> tuple[Array, DType]:
     array = as_array(value, name)
     dtype = computed_dtype(array.dtype)
     if array.dtype != dtype.numpy or not array.flags.aligned:
-        array = np.array(array, dtype.numpy, order="K")
+        array = copied(array, dtype.numpy)
     return array, dtype
 
 
@@ -105,7 +107,7 @@ def _beside(function: str, name: str, value: Any, shape: tuple[int, ...], dtype:
         raise NormOperandShape(function=function, name=name, found=array.shape, required=shape)
     kept = found in (dtype, F32)
     computed = dtype if dtype.bits > F32.bits else F32  # what rows are computed in
-    return np.ascontiguousarray(array, None if kept else computed.numpy)
+    return contiguous(array, None if kept else computed.numpy)
 
 
 def prepare(
@@ -161,12 +163,12 @@ def check_result(out: Any, x: Array, dtype: DType) -> Array:
 def result_target(x: Array, dtype: DType, out: Array | None, others: Sequence[Array] = ()) -> Array:
     """The array to compute into: `out` itself, if it is exactly x or overlaps no operand."""
     if out is None:
-        return np.empty_like(x, subok=False)
+        return new_like(x)
     fits = out.dtype == dtype.numpy and out.flags.aligned
     apart = not any(np.may_share_memory(out, other) for other in others)
     if fits and apart and (not np.may_share_memory(out, x) or same_memory(x, out)):
         return out
-    return np.empty_like(x, subok=False)
+    return new_like(x)
 
 
 @lru_cache(maxsize=256)

@@ -1,13 +1,19 @@
-"""Calls of functions of rows and of single elements on lines of arrays."""
+"""Calls of functions of rows and of single elements on lines of arrays, and their public functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec, Protocol
 
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.promotion import store
+from tilewright.calls.recording import repeatable
+from tilewright.calls.repeated import repeated
 from tilewright.compiler.kernel import Kernel
+from tilewright.threads.pool import limited
+
+P = ParamSpec("P")
 
 #: Multiply-adds that take as long as one element of a row: 60 per nanosecond, against 4 elements.
 ELEMENT_WORK = 16
@@ -69,7 +75,39 @@ class Prepared(NamedTuple):
         store(self.target, self.out)
         return self.out
 
-    @property
-    def repeatable(self) -> RowCall | None:
-        """The call of a kernel, where that is all that happens."""
-        return self.call if self.out is None or self.target is self.out else None
+
+class Runnable(Protocol):
+    """A validated call: `Prepared`, or one with more results."""
+
+    def run(self) -> Any:
+        """The result."""
+
+
+class Request(NamedTuple):
+    """A call of a public function.
+
+    Attributes
+    ----------
+    prepare : validates the arguments and returns the work to do.
+    threads : maximum number of threads of the call.
+    """
+
+    prepare: Callable[[], Runnable]
+    threads: int | None
+
+
+def served(ask: Callable[P, Request]) -> Callable[P, Array]:
+    """The public function that executes the requests which a function prepares.
+
+    It has the function's name, documentation and signature.
+    """
+
+    @wraps(ask)
+    def execute(*arguments: P.args, **named: P.kwargs) -> Any:
+        request = ask(*arguments, **named)
+        with limited(request.threads):
+            result = request.prepare().run()
+        repeatable()
+        return result
+
+    return repeated(execute)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tilewright.ops.rows.builtins import Request, served
 from tilewright.ops.rows.call import prepare
+from tilewright.ops.rows.kernel import Request, served
 from tilewright.ops.rows.stats import prepare_with_stats
 from tilewright.spec.arguments import check_flag
 from tilewright.spec.row_functions import RowOp

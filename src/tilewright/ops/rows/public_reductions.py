@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tilewright.ops.rows.builtins import Request, served
+from tilewright.ops.rows.kernel import Request, served
 from tilewright.ops.rows.reduce import prepare_reduction
 from tilewright.spec.row_functions import RowOp
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, overlaps_itself
-from tilewright.calls.pieces import contiguous
+from tilewright.calls.pieces import contiguous, copied, copy_to
+from tilewright.calls.recording import constant, new_array, not_repeatable
 from tilewright.errors import EmptyReduction, OutOverlapsItself, UnsupportedDtype
 from tilewright.ops.gemm.call import check_out
 from tilewright.ops.rows.call import as_floats, check_axes, kernel_of
@@ -39,22 +40,22 @@ def prepare_reduction(op: RowOp, x: Any, axis: Any, out: Any = None, *, keepdims
     )
     given = None if out is None else _checked(out, shape, dtype)
     direct = given is not None and given.dtype == dtype and given.flags.aligned
-    target = np.empty(shape, dtype)
-    if given is not None and direct and not np.may_share_memory(given, array):
-        target = given
+    target = given if given is not None and direct and not np.may_share_memory(given, array) else None
+    if target is None:
+        target = new_array(shape, dtype)
     scalar = given is None and not shape
     if not array.size and target.size:
         if op not in _OF_NOTHING:
             raise EmptyReduction(function=op.value, axes=along, shape=array.shape)
-        return Prepared(array, target, given, None, partial(target.fill, _OF_NOTHING[op]), scalar)
+        return Prepared(array, target, given, None, partial(_fill, target, _OF_NOTHING[op]), scalar)
     if not array.size:
         return Prepared(array, target, given, None)
-    if not along and array.ndim:
-        return Prepared(array, target, given, None, partial(np.copyto, target, array), scalar)
+    if not along and (array.ndim or dtype.kind in _INTEGER_KINDS):
+        return Prepared(array, target, given, None, partial(copy_to, target, array), scalar)
     if dtype.kind in _INTEGER_KINDS:
         moved = partial(_of_integers, op, array, target, along)
         return Prepared(array, target, given, None, moved, scalar)
-    plan = plan_numbers(array.itemsize, array.shape, array.strides, _steps(target, array.ndim, along), along)
+    plan = _plan(array, target, along)
     if plan is not None:
         return Prepared(array, target, given, _call(op, array, target, plan), None, scalar)
     return Prepared(array, target, given, None, partial(_moved, op, array, target, along), scalar)
@@ -62,6 +63,9 @@ def prepare_reduction(op: RowOp, x: Any, axis: Any, out: Any = None, *, keepdims
 
 #: Truth values, signed and unsigned integers.
 _INTEGER_KINDS = "biu"
+
+#: Integers up to which it takes less time to convert them all than to call NumPy's reductions.
+_FEW = 1 << 12
 
 
 def _operand(op: RowOp, x: Any) -> tuple[Array, np.dtype[Any]]:
@@ -74,7 +78,7 @@ def _operand(op: RowOp, x: Any) -> tuple[Array, np.dtype[Any]]:
         array, dtype = as_floats(given, "x")
         return array, dtype.numpy
     if op is RowOp.MEAN:
-        return np.array(given, np.float64, order="K"), np.dtype(np.float64)
+        return copied(given, np.float64), np.dtype(np.float64)
     if op is RowOp.SUM:
         return given, np.dtype(np.uint64 if given.dtype.kind == "u" else np.int64)
     return given, given.dtype.newbyteorder("=")
@@ -88,16 +92,37 @@ def _axes(op: RowOp, axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def _of_integers(op: RowOp, x: Array, target: Array, along: tuple[int, ...]) -> None:
-    """Sums of 64-bit integers by the kernels of einsum; everything else by NumPy's loops in C."""
-    if op is RowOp.SUM and x.dtype == target.dtype and x.flags.aligned:
-        labels = "".join(map(chr, range(x.ndim)))
-        kept = "".join(label for axis, label in enumerate(labels) if axis not in along)
-        call = plan_products((labels,), kept, x.dtype, (x.shape,), (x.strides,))
+    """Sums of 64-bit integers by the kernels of einsum, and extrema of a few narrow ones as floats.
+
+    Everything else by NumPy's loops in C.
+    """
+    few = x.size <= _FEW
+    if op is RowOp.SUM:
+        call = None
+        wide = copied(x, target.dtype) if few and x.dtype != target.dtype else x
+        if wide.dtype == target.dtype and wide.flags.aligned:
+            labels = "".join(map(chr, range(x.ndim)))
+            kept = "".join(label for axis, label in enumerate(labels) if axis not in along)
+            call = plan_products((labels,), kept, wide.dtype, (wide.shape,), (wide.strides,))
         if call is not None:
-            target[...] = call(x).reshape(target.shape)
+            found = target if target.flags.c_contiguous else new_array(target.shape, target.dtype)
+            call.into((wide,), found)
+            if found is not target:
+                copy_to(target, found)
             return
+    elif few and x.itemsize < np.float64(0).itemsize:
+        found = new_array(target.shape, np.float64)
+        _of_floats(op, copied(x, np.float64), found, along)
+        copy_to(target, found, "unsafe")
+        return
+    not_repeatable("NumPy reduces integers")
     whole = target.ndim == x.ndim
     _OF_INTEGERS[op].reduce(x, axis=along, dtype=target.dtype, out=target, keepdims=whole)
+
+
+def _fill(target: Array, value: float) -> None:
+    """Sets all elements."""
+    copy_to(target, constant(np.asarray(value, target.dtype)))
 
 
 def _checked(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -123,6 +148,20 @@ def _steps(numbers: Array, ndim: int, along: tuple[int, ...]) -> tuple[int, ...]
     return tuple(found)
 
 
+def _plan(x: Array, numbers: Array, along: tuple[int, ...]) -> LinePlan | None:
+    """How a kernel walks the arrays; None where x has to be copied first."""
+    return plan_numbers(x.itemsize, x.shape, x.strides, _steps(numbers, x.ndim, along), along)
+
+
+def _of_floats(op: RowOp, x: Array, numbers: Array, along: tuple[int, ...]) -> None:
+    """The kernel on arrays of floats, in place if it can walk them."""
+    plan = _plan(x, numbers, along)
+    if plan is None:
+        _moved(op, x, numbers, along)
+    else:
+        _call(op, x, numbers, plan).run()
+
+
 def _call(op: RowOp, x: Array, numbers: Array, plan: LinePlan) -> RowCall:
     """The kernel on arrays that it can walk."""
     return RowCall(kernel_of(op, x.dtype, plan.layout), [x, numbers], plan.sizes, plan.elements)
@@ -132,9 +171,9 @@ def _moved(op: RowOp, x: Array, numbers: Array, along: tuple[int, ...]) -> None:
     """The kernel on a copy whose rows are contiguous, into an array of contiguous numbers."""
     rest = [axis for axis in range(x.ndim) if axis not in along]
     rows = contiguous(x.transpose(*rest, *along))
-    found = np.empty([x.shape[axis] for axis in rest], x.dtype)
+    found = new_array(tuple(x.shape[axis] for axis in rest), x.dtype)
     last = tuple(range(len(rest), x.ndim))
-    plan = plan_numbers(x.itemsize, rows.shape, rows.strides, _steps(found, x.ndim, last), last)
+    plan = _plan(rows, found, last)
     assert plan is not None
     _call(op, rows, found, plan).run()
-    numbers[...] = found.reshape(numbers.shape)
+    copy_to(numbers, found.reshape(numbers.shape))

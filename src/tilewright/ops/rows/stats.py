@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array
+from tilewright.calls.recording import not_repeatable
 from tilewright.ops.rows.call import check_axes, check_eps, prepare
-from tilewright.ops.rows.kernel import Prepared, RowCall
+from tilewright.ops.rows.kernel import Prepared
 from tilewright.ops.rows.reduce import prepare_reduction
 from tilewright.spec.dtype import F64, find_numpy_dtype
 from tilewright.spec.row_functions import RowOp
@@ -28,13 +29,9 @@ class PreparedStats(NamedTuple):
     norm: Prepared
     stats: Callable[[], tuple[Array, ...]]
 
-    @property
-    def repeatable(self) -> RowCall | None:
-        """None: no single call of a kernel computes all of it."""
-        return None
-
     def run(self) -> tuple[Array, ...]:
         """The result, then the statistics."""
+        not_repeatable("NumPy computes the statistics")
         stats = self.stats()
         return (self.norm.run(), *stats)
 

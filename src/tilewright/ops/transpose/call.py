@@ -12,6 +12,7 @@ from tilewright.calls.foreign import as_array, refuse
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import copy_to, pieces
+from tilewright.calls.recording import new_array, not_repeatable
 from tilewright.calls.strided_loop import loop_over_arrays, strided_loop_record
 from tilewright.errors import InvalidAxes, OutOtherDtype, OutReadOnly, OutShape, shown
 from tilewright.ops.unary.kernel import UnaryKernel
@@ -186,18 +187,19 @@ def transpose(a: Any, axes: Any = None, out: Array | None = None) -> Array:
     shape, strides = _permuted(array.shape, array.strides, order)
     dtype = array.dtype
     if out is None:
-        target = np.empty(shape, dtype)
+        target = new_array(shape, dtype)
     else:
         target = _check_out(out, shape, dtype)
         if np.may_share_memory(target, array):
             copy_to(target, transpose(array, order))
             return out
     if dtype.hasobject:
+        not_repeatable("objects are copied")
         copy_to(target, array.transpose(order))  # references are counted
     elif array.nbytes > PIECE_BYTES:
         _move_in_pieces(array.transpose(order), target)
     elif array.nbytes:
-        loop_over_arrays()(_record(dtype.itemsize, shape, strides, target.strides), array, target)
+        loop_over_arrays(_record(dtype.itemsize, shape, strides, target.strides), array, target)
     return target
 
 
@@ -207,6 +209,7 @@ def _move_in_pieces(source: Array, target: Array) -> None:
     Pieces follow each other as the blocks of the kernel do: in the order of A where lines of B are written
     whole, past the caches, else in that of B. No piece is so small that it would stay in the caches.
     """
+    not_repeatable("a large array is moved in pieces")
     size = source.itemsize
     move = plan_move(size, source.shape, source.strides, target.strides)
     blocks = move_kernel(move.word).blocking
@@ -215,7 +218,7 @@ def _move_in_pieces(source: Array, target: Array) -> None:
     order = source.strides if whole_lines else target.strides
     for part in pieces(source.shape, order, most):
         a, b = source[part], target[part]
-        loop_over_arrays()(_record(size, a.shape, a.strides, b.strides), a, b)
+        loop_over_arrays(_record(size, a.shape, a.strides, b.strides), a, b)
 
 
 def _converted(a: Any) -> Array:

@@ -122,7 +122,7 @@ def _looped(address: int, a: Array, b: Array, integers: Sequence[int]) -> Runner
     """A kernel with the same operands again and again, in a compiled loop."""
 
     def run(calls: int) -> None:
-        loop_over_arrays()(strided_loop_record(address, integers, ((calls, 0, 0),)), a, b)
+        loop_over_arrays(strided_loop_record(address, integers, ((calls, 0, 0),)), a, b)
 
     return run
 
