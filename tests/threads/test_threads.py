@@ -19,8 +19,8 @@ from support import run_python
 
 from tilewright.errors import InvalidThreads
 from tilewright.threads.pool import MOST_THREADS, ThreadPool, check_threads
-from tilewright.threads.pool_code import Wait, host_wait
 from tilewright.threads.pool_memory import ASLEEP, FREE, TeamMemory
+from tilewright.threads.pool_system import Wait, host_wait
 
 WAITS = [Wait.CONDITION] if host_wait() is Wait.CONDITION else list(Wait)
 #: `pause` instructions of a task that takes long enough for a sleeping worker to come: about 1 ms.
@@ -346,7 +346,7 @@ import os, sys, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
 import numpy as np
 from pool_bodies import count
-from tilewright.threads.pool_code import Wait
+from tilewright.threads.pool_system import Wait
 from tilewright.threads.pool import ThreadPool
 pool = ThreadPool(3, 2, wait=Wait[sys.argv[1]])
 stop, bad, jobs = threading.Event(), [], []

@@ -2,326 +2,42 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import fields
-from enum import Enum
-from typing import Any, TypeVar
 
-from tilewright.errors import TileIrSyntax, TilewrightError
+from tilewright.errors import TileIrSyntax
 from tilewright.ir.nodes import (
-    AllOf,
-    AnyOf,
-    Applied,
     Batch,
-    Binary,
     Buffer,
     Carry,
-    Compare,
-    Constant,
     Execution,
-    Expression,
-    Finish,
-    FirstElse,
-    Groups,
     If,
-    Lead,
     Let,
     Loop,
-    Name,
-    Operator,
     Pack,
-    Panels,
     Parts,
-    Primitive,
     Program,
-    Relation,
-    Scalar,
-    ScalarValue,
-    Slice,
     Space,
     Statement,
-    Stored,
-    TableEntry,
-    Threads,
-    Tile,
     TileEpilogue,
     TileForm,
     TileMatmul,
     Traffic,
     UnaryMap,
-    Unless,
 )
+from tilewright.ir.parse_line import Line
 from tilewright.ir.primitives import PRIMITIVES
 from tilewright.ir.text import INDENT
 from tilewright.ir.verify import is_name
 from tilewright.spec.dtype import BUFFER_DTYPES
-from tilewright.spec.epilogue import parse_step
 from tilewright.spec.functions import UnaryOp
-from tilewright.spec.weights import Elements
-
-_TOKEN = re.compile(
-    r"\s*(?:(?P<float>-?\d+(?:\.(?!\.)\d*(?:e[+-]?\d+)?|e[+-]?\d+)|-?(?:inf|nan)\b)|(?P<int>\d+)"
-    r"|(?P<name>[A-Za-z_]\w*)|(?P<symbol>\.\.|==|<=|[-+*<=.,;:()\[\]{}]))"
-)
-_TILE = re.compile(r"\s*(\d+)x(\d+)x(\d+)\b")
-_STEP = re.compile(r"\s*([^\s,]+)")
 
 #: Statements of several lines, with what the others begin with.
 _CONTINUED = {("matmul", "="), ("matmul", "rows"), ("matmul", "then"), ("epilogue", "then")}
 
 
-_Choice = TypeVar("_Choice", bound=Enum)
-
-
-class _Line:
-    """A cursor over the tokens of one logical line."""
-
-    def __init__(self, text: str, number: int) -> None:
-        self.text, self.number, self.position = text, number, 0
-
-    def fail(self, reason: str) -> TileIrSyntax:
-        return TileIrSyntax(line=self.number, reason=reason, text=self.text.strip())
-
-    def _match(self) -> re.Match[str] | None:
-        return _TOKEN.match(self.text, self.position)
-
-    def peek(self) -> str:
-        found = self._match()
-        return found.group().strip() if found else ""
-
-    def next(self) -> str:
-        found = self._match()
-        if found is None:
-            raise self.fail(
-                "unexpected end" if not self.text[self.position :].strip() else "unknown character"
-            )
-        self.position = found.end()
-        return found.group().strip()
-
-    def take(self, word: str) -> bool:
-        if self.peek() == word:
-            self.next()
-            return True
-        return False
-
-    def expect(self, *words: str) -> None:
-        for word in words:
-            found = self.peek()
-            if found != word:
-                raise self.fail(f"expected {word!r}, found {found!r}")
-            self.next()
-
-    def tile(self) -> Tile:
-        found = _TILE.match(self.text, self.position)
-        if found is None:
-            raise self.fail("expected a tile such as 12x32x1")
-        self.position = found.end()
-        mr, nr, kr = map(int, found.groups())
-        return Tile(mr, nr, kr)
-
-    def applied(self) -> Applied:
-        found = _STEP.match(self.text, self.position)
-        if found is None:
-            raise self.fail("expected a step of an epilogue")
-        try:
-            step = parse_step(found[1])
-        except TilewrightError as error:
-            raise self.fail(str(error)) from None
-        self.position = found.end()
-        return Applied(step, None if self.peek() in ("", ",", "at") else self.slice())
-
-    def finish(self) -> Finish | None:
-        if not self.take("then"):
-            return None
-        steps = [self.applied()]
-        while self.take(","):
-            steps.append(self.applied())
-        axis = None
-        if self.take("at"):
-            self.expect("last")
-            axis = self.name()
-        return Finish(tuple(steps), axis)
-
-    def integer(self) -> int:
-        token = self.next()
-        if not token.isdigit():
-            raise self.fail(f"expected an integer, found {token!r}")
-        return int(token)
-
-    def name(self) -> str:
-        token = self.next()
-        if not is_name(token):
-            raise self.fail(f"expected a name, found {token!r}")
-        return token
-
-    def choice(self, kind: type[_Choice]) -> _Choice:
-        token = self.next()
-        for member in kind:
-            if member.value == token:
-                return member
-        raise self.fail(f"expected one of {', '.join(str(member.value) for member in kind)}, found {token!r}")
-
-    def end(self) -> None:
-        if self.text[self.position :].strip():
-            raise self.fail("trailing text")
-
-    # expressions, by precedence
-
-    def expression(self) -> Expression:
-        left = self._product()
-        while self.peek() in ("+", "-"):
-            operator = Operator(self.next())
-            left = Binary(operator, left, self._product())
-        return left
-
-    def _product(self) -> Expression:
-        left = self._atom()
-        while self.take("*"):
-            left = Binary(Operator.MUL, left, self._atom())
-        return left
-
-    def _atom(self) -> Expression:
-        token = self.next()
-        if token.isdigit():
-            return Constant(int(token))
-        if token == "-":
-            return Constant(-self.integer())
-        if token == "(":
-            inner = self.expression()
-            self.expect(")")
-            return inner
-        if token == "unless":
-            self.expect("(")
-            scalar = self.name()
-            self.expect(",")
-            value = self.expression()
-            self.expect(")")
-            return Unless(scalar, value)
-        if token == "lead":
-            self.expect("(")
-            buffer = self.name()
-            self.expect(",")
-            unit_bytes = self.integer()
-            self.expect(")")
-            return Lead(buffer, unit_bytes)
-        if token in (Operator.MIN.value, Operator.MAX.value, Operator.CEILDIV.value, Operator.ROUNDUP.value):
-            self.expect("(")
-            left = self.expression()
-            self.expect(",")
-            right = self.expression()
-            self.expect(")")
-            return Binary(Operator(token), left, right)
-        if token == "element":
-            self.expect("(")
-            buffer = self.name()
-            self.expect(",")
-            index = self.expression()
-            self.expect(")")
-            return TableEntry(buffer, index)
-        if token == "threads":
-            return Threads()
-        if is_name(token):
-            return Name(token)
-        raise self.fail(f"expected an expression, found {token!r}")
-
-    def _compare(self) -> Compare:
-        left = self.expression()
-        token = self.next()
-        if token not in {relation.value for relation in Relation}:
-            raise self.fail(f"expected a comparison, found {token!r}")
-        return Compare(Relation(token), left, self.expression())
-
-    def condition(self) -> AnyOf:
-        terms = []
-        while True:
-            conjunction = [self._compare()]
-            while self.take("and"):
-                conjunction.append(self._compare())
-            terms.append(AllOf(tuple(conjunction)))
-            if not self.take("or"):
-                return AnyOf(tuple(terms))
-
-    def _plain_scalar(self) -> Scalar:
-        token = self.next()
-        if is_name(token):
-            return Scalar(token)
-        try:
-            return Scalar(float(token))
-        except ValueError:
-            raise self.fail(f"expected a scalar, found {token!r}") from None
-
-    def scalar(self) -> ScalarValue:
-        if not self.take("("):
-            return self._plain_scalar()
-        first = self._plain_scalar()
-        self.expect("if")
-        axis = self.name()
-        self.expect("first", "else")
-        rest = self._plain_scalar()
-        self.expect(")")
-        return FirstElse(axis, first, rest)
-
-    def slice(self) -> Slice:
-        buffer = self.name()
-        index = None
-        if self.take("{"):
-            index = self.expression()
-            self.expect("}")
-        self.expect("[")
-        offset = self.expression()
-        self.expect(";")
-        lane = self.expression()
-        self.expect(",")
-        depth = self.expression()
-        interleave = self.integer() if self.take("by") else 1
-        panels = None
-        if self.take("panels"):
-            lanes = self.integer()
-            self.expect("apart")
-            panels = Panels(lanes, self.expression())
-        self.expect("]")
-        return Slice(buffer, offset, (lane, depth), index, interleave, panels)
-
-    def stored(self) -> Stored | None:
-        if not self.take("stored"):
-            return None
-        elements = self.choice(Elements)
-        if not self.take("zero"):
-            return Stored(elements)
-        zero = self.slice()
-        self.expect("every")
-        return Stored(elements, zero, self.expression())
-
-    def groups(self) -> Groups | None:
-        if not self.take("scale"):
-            return None
-        scale = self.slice()
-        self.expect("every")
-        return Groups(scale, self.expression())
-
-    def primitive(self, kind: type[Primitive]) -> Primitive:
-        """A statement of windows, integers and scalars, each behind its name."""
-        values: dict[str, Any] = {}
-        for field in fields(kind):
-            if self.take(field.name):
-                values[field.name] = self._field(str(field.type))
-            elif "None" in str(field.type):
-                values[field.name] = None
-            else:
-                raise self.fail(f"expected {field.name!r}")
-        self.end()
-        return kind(**values)
-
-    def _field(self, annotation: str) -> Any:
-        if annotation.startswith("Slice"):
-            return self.slice()
-        return self.expression() if annotation.startswith("Expression") else self.scalar()
-
-
-def _logical_lines(text: str) -> list[_Line]:
+def _logical_lines(text: str) -> list[Line]:
     """Lines of text; the continuation lines of a `matmul` or an `epilogue` are joined to it."""
-    lines: list[_Line] = []
+    lines: list[Line] = []
     for number, raw in enumerate(text.splitlines(), 1):
         if not raw.strip():
             continue
@@ -330,14 +46,14 @@ def _logical_lines(text: str) -> list[_Line]:
         if (begun, head) in _CONTINUED:
             lines[-1].text += " " + raw.strip()
         else:
-            lines.append(_Line(raw, number))
+            lines.append(Line(raw, number))
     return lines
 
 
 class _Parser:
     """Recursive descent over indented lines."""
 
-    def __init__(self, lines: list[_Line]) -> None:
+    def __init__(self, lines: list[Line]) -> None:
         self.lines, self.index = lines, 0
 
     def indent(self) -> int:
@@ -421,7 +137,7 @@ class _Parser:
             case _:
                 raise line.fail(f"unknown statement {keyword!r}")
 
-    def _loop(self, line: _Line, indent: int, keyword: str) -> Loop:
+    def _loop(self, line: Line, indent: int, keyword: str) -> Loop:
         axis = line.name()
         line.expect("in")
         begin = line.expression()
@@ -435,7 +151,7 @@ class _Parser:
         return Loop(axis, begin, end, step, self.block(indent + len(INDENT)), execution)
 
     @staticmethod
-    def _pack(line: _Line) -> Pack:
+    def _pack(line: Line) -> Pack:
         destination = line.slice()
         line.expect("=")
         source = line.slice()
@@ -455,7 +171,7 @@ class _Parser:
         return Pack(destination, source, lanes, depth, panel, kr, unit, parts, stored)
 
     @staticmethod
-    def _unary(line: _Line) -> UnaryMap:
+    def _unary(line: Line) -> UnaryMap:
         op = line.choice(UnaryOp)
         destination = line.slice()
         source = line.slice() if line.take("=") else None
@@ -468,7 +184,7 @@ class _Parser:
         return UnaryMap(op, destination, source, rows, columns, traffic)
 
     @staticmethod
-    def _matmul(line: _Line) -> TileMatmul:
+    def _matmul(line: Line) -> TileMatmul:
         form = TileForm.OUTER
         if line.peek() in {word.value for word in TileForm}:
             form = TileForm(line.next())
@@ -508,7 +224,7 @@ class _Parser:
         )
 
     @staticmethod
-    def _epilogue(line: _Line) -> TileEpilogue:
+    def _epilogue(line: Line) -> TileEpilogue:
         c = line.slice()
         line.expect("=")
         beta = line.scalar()
@@ -525,7 +241,7 @@ class _Parser:
         return TileEpilogue(c, sums, rows, columns, alpha, beta, finish)
 
     @staticmethod
-    def _batch(line: _Line) -> Batch:
+    def _batch(line: Line) -> Batch:
         count = line.expression()
         line.expect("by")
         a_step = line.expression()

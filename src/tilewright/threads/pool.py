@@ -26,17 +26,9 @@ from tilewright.recorder import current
 from tilewright.settings import Settings, read_settings
 from tilewright.spec.arguments import check_thread_count
 from tilewright.threads.lifetime import outlive, private_memory, reset_after_forks
-from tilewright.threads.pool_code import (
-    CLOSE,
-    OPEN,
-    RUN,
-    WORK,
-    Wait,
-    emit_pool,
-    host_wait,
-    imported_symbols,
-)
+from tilewright.threads.pool_code import CLOSE, OPEN, RUN, WORK, emit_pool
 from tilewright.threads.pool_memory import FREE, MOST_WORKERS, TEAM_ALIGNMENT, State, TeamMemory, WorkerSlot
+from tilewright.threads.pool_system import Wait, host_wait, imported_symbols
 
 logger = logging.getLogger("tilewright")
 
