@@ -12,7 +12,7 @@ import pytest
 
 from tilewright import errors
 from tilewright.errors import TilewrightError
-from tilewright.machine.isa import ISAS
+from tilewright.machine.isa_rows import ISAS
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "tilewright"

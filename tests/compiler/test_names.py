@@ -11,7 +11,7 @@ import pytest
 from tilewright.compiler.operation import Problem, kernel_name
 from tilewright.errors import UnsupportedDtype
 from tilewright.ir.verify import is_name
-from tilewright.machine.isa import ISAS
+from tilewright.machine.isa_rows import ISAS
 from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.ops.chain.problem import LinearChain
 from tilewright.ops.elementwise.problem import Elementwise

@@ -16,7 +16,8 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from tilewright.machine.catalog import CATALOG
-from tilewright.machine.isa import TileFma, usable_isas
+from tilewright.machine.isa import TileFma
+from tilewright.machine.isa_rows import usable_isas
 from tilewright.machine.machine import Machine, enabled_features
 
 HARNESS = Path(__file__).parent / "harness.c"

@@ -30,7 +30,8 @@ from emulated.runs import run, skip_without_tools
 from emulated.type_cases import named, plans, type_cases, way_of
 from emulated.unary_cases import unary_cases
 from tilewright.machine.catalog import CATALOG
-from tilewright.machine.isa import ISAS, Isa
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import ISAS
 from tilewright.machine.machine import Machine
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.spec.dtype import F32

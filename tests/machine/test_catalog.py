@@ -11,7 +11,7 @@ import pytest
 
 from tilewright.errors import NoVectorUnit, UnknownTarget
 from tilewright.machine.catalog import CATALOG, CatalogEntry, find_entry, find_machine, targets
-from tilewright.machine.isa import AVX2, AVX512, NEON, VSX
+from tilewright.machine.isa_rows import AVX2, AVX512, NEON, VSX
 from tilewright.machine.machine import Cache
 
 NAMES = {

@@ -8,7 +8,8 @@ from itertools import product
 import pytest
 
 from tilewright.errors import InvalidChoice, UnknownIsa, UnsupportedDtype
-from tilewright.machine.isa import (
+from tilewright.machine.isa import Edge, Isa, TileFma
+from tilewright.machine.isa_rows import (
     AVX2,
     AVX512,
     GENERIC128,
@@ -17,9 +18,6 @@ from tilewright.machine.isa import (
     RVV128,
     SVE,
     VSX,
-    Edge,
-    Isa,
-    TileFma,
     find_isa,
     usable_isas,
 )

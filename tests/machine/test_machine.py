@@ -12,7 +12,8 @@ from tilewright.errors import InvalidSize, IsaNotOnHost
 from tilewright.llvm.object_cache import key_of
 from tilewright.machine.arch import triple_arch
 from tilewright.machine.catalog import CATALOG, find_machine
-from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, Isa
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, NEON
 from tilewright.machine.machine import Cache, Machine, enabled_features, limit_features
 
 #: What the row of 512 bits needs and no narrower one does.

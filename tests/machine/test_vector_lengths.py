@@ -18,7 +18,7 @@ from tilewright.machine.catalog import find_machine
 from tilewright.machine.custom import TargetName
 from tilewright.machine.feature_bits import AARCH64, HWCAP, HWCAP2, POWER
 from tilewright.machine.host import detect_host
-from tilewright.machine.isa import NEON, SVE, best_isa, usable_isas
+from tilewright.machine.isa_rows import NEON, SVE, best_isa, usable_isas
 from tilewright.machine.machine import Machine
 from tilewright.machine.probe import Processor, Surroundings, this_host
 from tilewright.ops.gemm.problem import Gemm

@@ -13,7 +13,8 @@ from tilewright.compiler.pipeline import run_stages
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
 from tilewright.ir.nodes import Let, Program
 from tilewright.machine.catalog import find_machine, targets
-from tilewright.machine.isa import AVX2, AVX512, GENERIC128, ISAS, NEON, Broadcast, Isa
+from tilewright.machine.isa import Broadcast, Isa
+from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, ISAS, NEON
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import (
     CMR_SLACK,

@@ -19,7 +19,8 @@ from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Module
 from tilewright.llvm.target import data_layout, emit_assembly, emit_object, tuning
 from tilewright.machine.catalog import CATALOG, find_machine, targets
-from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, RVV128, VSX, Isa, usable_isas
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, NEON, RVV128, VSX, usable_isas
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.tiles.dispatch import Dispatch

@@ -20,7 +20,7 @@ from tilewright.compiler.operation import Problem
 from tilewright.compiler.pipeline import run_stages
 from tilewright.llvm.target import emit_object
 from tilewright.machine.catalog import CATALOG, find_machine
-from tilewright.machine.isa import usable_isas
+from tilewright.machine.isa_rows import usable_isas
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm.problem import Gemm

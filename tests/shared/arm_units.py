@@ -13,7 +13,8 @@ from tilewright.llvm.build import Function, Module
 from tilewright.llvm.target import data_layout, emit_assembly, tuning
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, element_type, int64, vector_of, zero
 from tilewright.machine.catalog import find_machine
-from tilewright.machine.isa import NEON, Edge, Isa, TileFma
+from tilewright.machine.isa import Edge, Isa, TileFma
+from tilewright.machine.isa_rows import NEON
 from tilewright.machine.machine import Machine
 from tilewright.micro.units import sme
 from tilewright.micro.units.arm import ArmDot, Mmla

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 import tilewright as tw
-from tilewright.machine.isa import Isa, usable_isas
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import usable_isas
 from tilewright.machine.machine import enabled_features
 
 Array: TypeAlias = NDArray[Any]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tilewright.compiler.operation import kernel_name
 from tilewright.errors import InvalidChoice, StepDtype, TilewrightError, UnsupportedDtype
 from tilewright.ir.verify import is_name
-from tilewright.machine.isa import ISAS
+from tilewright.machine.isa_rows import ISAS
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import BF16, C64, F16, F32, F64, I8, I32, I64, U8, DType
 from tilewright.spec.epilogue import (

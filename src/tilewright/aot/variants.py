@@ -16,7 +16,7 @@ from tilewright.machine.feature_bits import (
     detection_of,
     required_features,
 )
-from tilewright.machine.isa import GENERIC128, ISAS, usable_isas
+from tilewright.machine.isa_rows import GENERIC128, ISAS, usable_isas
 from tilewright.machine.machine import Machine, enabled_features
 
 

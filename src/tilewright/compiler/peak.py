@@ -32,7 +32,7 @@ _OTHER_REGISTERS = 3
 def _grid(isa: Isa, tile: TileFma) -> tuple[int, int]:
     """Rows and columns of accumulators: all that a matrix unit has, or enough vectors to hide the latency.
 
-    >>> from tilewright.machine.isa import AVX2
+    >>> from tilewright.machine.isa_rows import AVX2
     >>> from tilewright.spec.dtype import F32
     >>> _grid(AVX2, AVX2.tile(F32))
     (1, 13)

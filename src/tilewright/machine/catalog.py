@@ -7,7 +7,8 @@ from difflib import get_close_matches
 
 from tilewright.errors import NoVectorUnit, UnknownTarget, shown
 from tilewright.machine.arch import AARCH64, POWERPC64LE, RISCV64, X86_64
-from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, RVV128, SVE, VSX, Isa, usable_isas
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, NEON, RVV128, SVE, VSX, usable_isas
 from tilewright.machine.machine import Cache, Machine, enabled_features
 
 _KIB = 2**10

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tilewright.errors import InvalidTarget, shown
 from tilewright.machine.arch import find_arch, triple_arch
 from tilewright.machine.feature_rules import check_calling
-from tilewright.machine.isa import ISAS, SVE, best_isa
+from tilewright.machine.isa_rows import ISAS, SVE, best_isa
 from tilewright.machine.machine import Cache, Machine
 
 #: Lengths of vectors: SVE (the technical reference manuals of Arm; A64FX Microarchitecture Manual) and SME

@@ -12,7 +12,8 @@ from tilewright.errors import InvalidSetting, IsaNotOnHost, shown
 from tilewright.machine.amx_permission import amx_permitted
 from tilewright.machine.arch import find_arch, triple_arch
 from tilewright.machine.feature_rules import check_calling, expanded
-from tilewright.machine.isa import Isa, best_isa, find_isa, usable_isas
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import best_isa, find_isa, usable_isas
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.machine.probe import (
     DEFAULT,

@@ -8,7 +8,8 @@ from tilewright.errors import InvalidSize, IsaNotOnHost
 from tilewright.machine.arch import triple_arch
 from tilewright.machine.cores import Core
 from tilewright.machine.feature_rules import check_calling
-from tilewright.machine.isa import ISAS, Isa, Lowering, usable_isas
+from tilewright.machine.isa import Isa, Lowering
+from tilewright.machine.isa_rows import ISAS, usable_isas
 from tilewright.spec.records import set_fields
 
 #: Bytes between two prefetches and of aligned stack buffers: the smallest cache line of the catalogued CPUs.

@@ -149,7 +149,7 @@ def register_tile(isa: Isa, instruction: TileFma, ways: int, columns: int = 0) -
 
     Examples
     --------
-    >>> from tilewright.machine.isa import AVX512, AVX2
+    >>> from tilewright.machine.isa_rows import AVX512, AVX2
     >>> from tilewright.spec.dtype import F32
     >>> tile = register_tile(AVX512, AVX512.tile(F32), ways=12)
     >>> tile.mr, tile.nr

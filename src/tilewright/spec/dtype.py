@@ -351,3 +351,14 @@ def accumulator(a: DType, b: DType) -> DType:
     least = I32 if a.is_integer else F32
     wider = max((a.real, b.real, least), key=lambda dtype: dtype.bits)
     return least if wider.bits == least.bits else wider
+
+
+def integer_range(dtype: DType) -> tuple[int, int]:
+    """The least and the largest value of an integer type.
+
+    >>> integer_range(I4), integer_range(U8)
+    ((-8, 7), (0, 255))
+    """
+    signed = dtype.kind is Kind.SIGNED
+    least = -(1 << dtype.significand - 1) if signed else 0
+    return least, least + (1 << dtype.significand) - 1

@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.errors import InvalidChoice, StepDtype, shown
 from tilewright.spec.arguments import as_text, check_items, parse_choice, real_number
-from tilewright.spec.dtype import C64, C128, DTYPES, F32, F64, DType, Kind, parse_dtype
+from tilewright.spec.dtype import C64, C128, DTYPES, F32, F64, DType, Kind, integer_range, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.records import set_fields
 
@@ -482,18 +482,6 @@ def _clamped(values: NDArray[Any], low: float, high: float) -> NDArray[Any]:
         high = int(high) if math.isfinite(high) else most
     bounded: NDArray[Any] = np.where(values < low, low, np.where(values > high, high, values))
     return bounded
-
-
-def integer_range(dtype: DType) -> tuple[int, int]:
-    """The least and the largest value of an integer type.
-
-    >>> from tilewright.spec.dtype import I4, U8
-    >>> integer_range(I4), integer_range(U8)
-    ((-8, 7), (0, 255))
-    """
-    signed = dtype.kind is Kind.SIGNED
-    least = -(1 << dtype.significand - 1) if signed else 0
-    return least, least + (1 << dtype.significand) - 1
 
 
 def widened(acc: DType, *, is_complex: bool) -> DType:

@@ -26,7 +26,8 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_assembly, emit_object, parse, target_machine, tuning
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, element_type, int64, vector_type
 from tilewright.machine.catalog import find_machine, targets
-from tilewright.machine.isa import AVX512, Isa
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import AVX512
 from tilewright.micro.elements import math
 from tilewright.micro.elements.math import FUNCTIONS, emit
 from tilewright.micro.elements.polynomials import CONSTANTS

@@ -14,7 +14,8 @@ from support import GUARD_PAGES, GuardedMemory, filled, host_rows
 import tilewright as tw
 from tilewright.errors import InvalidChoice, UnsupportedDtype
 from tilewright.machine.catalog import find_machine, targets
-from tilewright.machine.isa import GENERIC128, MATRIX_MULTIPLY, Broadcast, Isa, Lowering
+from tilewright.machine.isa import MATRIX_MULTIPLY, Broadcast, Isa, Lowering
+from tilewright.machine.isa_rows import GENERIC128
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import F32, F64, I16

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tilewright.ir.nodes import Tile
 from tilewright.machine.catalog import find_machine, targets
-from tilewright.machine.isa import AVX2, AVX512, GENERIC128, ISAS, NEON, Edge, Isa, TileFma
+from tilewright.machine.isa import Edge, Isa, TileFma
+from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, ISAS, NEON
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.packing.pack import chunks
 from tilewright.micro.tiles.dispatch import Dispatch

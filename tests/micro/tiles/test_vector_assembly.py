@@ -18,7 +18,8 @@ from assembly_text import (
 from tilewright.compiler.pipeline import run_stages
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.catalog import find_machine, targets
-from tilewright.machine.isa import AVX2, AVX512, GENERIC128, NEON, Isa
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, NEON
 from tilewright.micro.tiles.dot import ROWS, SUMS
 from tilewright.micro.tiles.transposed_b import UNROLLED_DEPTHS
 from tilewright.ops.gemm.problem import Gemm

@@ -12,7 +12,7 @@ from assembly_text import AssemblyLoop, innermost_loops
 from tilewright.compiler.pipeline import run_stages
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.catalog import find_machine
-from tilewright.machine.isa import SVE
+from tilewright.machine.isa_rows import SVE
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import choose_blocking
 from tilewright.ops.gemm.nest import instruction_of

@@ -26,7 +26,8 @@ from emulated_rows import (
 from tiers import crossed, exhaustive, named
 
 import tilewright as tw
-from tilewright.machine.isa import AVX512, ISAS, NEON, SVE, VSX, Isa, TileFma
+from tilewright.machine.isa import Isa, TileFma
+from tilewright.machine.isa_rows import AVX512, ISAS, NEON, SVE, VSX
 from tilewright.machine.machine import Machine
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm.problem import Gemm

@@ -11,7 +11,8 @@ from emulated_rows import LENGTHS, STREAMING, emulating, every_feature
 from tiers import crossed
 
 from tilewright.compiler.kernel import Kernel
-from tilewright.machine.isa import ISAS, Isa
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import ISAS
 from tilewright.ops.attention.problem import Attention, Schedule
 from tilewright.spec.dtype import parse_dtype
 

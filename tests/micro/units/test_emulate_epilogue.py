@@ -15,7 +15,8 @@ from support import Array
 from tiers import crossed, named
 
 import tilewright as tw
-from tilewright.machine.isa import ISAS, Isa
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import ISAS
 from tilewright.machine.machine import Machine
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import DType

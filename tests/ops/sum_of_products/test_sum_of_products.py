@@ -25,7 +25,8 @@ from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.llvm.target import emit_object
 from tilewright.machine.catalog import CATALOG, find_machine
-from tilewright.machine.isa import AVX2, AVX512, NEON, Isa
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import AVX2, AVX512, NEON
 from tilewright.machine.machine import Machine
 from tilewright.ops.sum_of_products.call import plan_products
 from tilewright.ops.sum_of_products.nest import ProductCut, build_products, choose_products, product_sizes

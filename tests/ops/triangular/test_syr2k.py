@@ -49,7 +49,8 @@ from tilewright.errors import (
     TilewrightError,
     UnsupportedDtype,
 )
-from tilewright.machine.isa import ISAS, Isa
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import ISAS
 from tilewright.macro.blocking import SUMS_ROWS
 from tilewright.ops.triangular.syr2k_call import symmetric_kernel, triangle_mask
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk

@@ -45,7 +45,8 @@ from tilewright.errors import (
     TriangleShape,
     UnsupportedDtype,
 )
-from tilewright.machine.isa import ISAS, Isa
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import ISAS
 from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS
 from tilewright.ops.triangular.trmm_call import Triangular, trmm_kernel
 from tilewright.ops.triangular.trmm_problem import Side, Trmm

@@ -12,7 +12,7 @@ from tiers import crossed
 
 import tilewright as tw
 from tilewright.machine.catalog import find_machine, targets
-from tilewright.machine.isa import GENERIC128
+from tilewright.machine.isa_rows import GENERIC128
 from tilewright.machine.machine import Cache, Machine
 from tilewright.spec.functions import UnaryOp
 

@@ -21,7 +21,7 @@ from tilewright.errors import (
     WrongResult,
 )
 from tilewright.machine.host import detect_host
-from tilewright.machine.isa import usable_isas
+from tilewright.machine.isa_rows import usable_isas
 from tilewright.machine.machine import enabled_features
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.problem import parse_types

@@ -64,7 +64,7 @@ class Dispatch:
         Units that multiply several rows at once have only heights of whole operations.
 
         >>> from tilewright.ir.nodes import Tile
-        >>> from tilewright.machine.isa import AVX512
+        >>> from tilewright.machine.isa_rows import AVX512
         >>> from tilewright.micro.tiles.operands import Source
         >>> from tilewright.micro.tiles.vector import VectorKernel
         >>> from tilewright.spec.dtype import F32

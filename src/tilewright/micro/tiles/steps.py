@@ -12,7 +12,7 @@ from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value, element_type, memory_type, vector_of, vector_type, zero
 from tilewright.machine.isa import Isa
 from tilewright.micro.elements.math import emit
-from tilewright.spec.dtype import DType
+from tilewright.spec.dtype import DType, integer_range
 from tilewright.spec.epilogue import (
     Activation,
     Bias,
@@ -21,7 +21,6 @@ from tilewright.spec.epilogue import (
     Residual,
     Saturate,
     Scale,
-    integer_range,
 )
 
 #: Loads the operand of the step of a number, in the elements that it has in memory, as many as the value has.

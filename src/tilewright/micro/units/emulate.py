@@ -135,7 +135,7 @@ def emulate(isa: Isa, tile: TileFma) -> Multiply:
 
     Examples
     --------
-    >>> from tilewright.machine.isa import VSX
+    >>> from tilewright.machine.isa_rows import VSX
     >>> from tilewright.spec.dtype import F32
     >>> type(emulate(VSX, VSX.tile(F32))).__name__
     'EmulatedEngine'

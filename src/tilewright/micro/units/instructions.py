@@ -126,7 +126,7 @@ _SCALABLE: dict[str, type[Multiply]] = {
 def find_multiply(isa: Isa, tile: TileFma) -> Multiply:
     """The code generator (`Multiply`) of an instruction of a row.
 
-    >>> from tilewright.machine.isa import AVX512
+    >>> from tilewright.machine.isa_rows import AVX512
     >>> from tilewright.spec.dtype import F32
     >>> type(find_multiply(AVX512, AVX512.tile(F32))).__name__
     'MultiplyAdd'

@@ -28,7 +28,7 @@ from tilewright.errors import (
     shown,
 )
 from tilewright.ops.attention.bounds import Bounds, Causal, limits_bind
-from tilewright.ops.attention.kernel import AttentionCall
+from tilewright.ops.attention.kernel import AttentionCall, element_steps
 from tilewright.ops.attention.prepared import PreparedAttention
 from tilewright.ops.attention.problem import ATTENTION_DTYPES, MAX_HEAD, Attention
 from tilewright.ops.attention.sequences import (
@@ -370,12 +370,6 @@ def _problem(
     return Attention(*sizes, kinds[0] or F32, kv_dtype=kinds[1], mask=kinds[2], **options)
 
 
-def _element_steps(array: Array) -> tuple[int, int]:
-    """Elements from one batch to the next (0 where there is one only), and from row to row."""
-    size = array.itemsize
-    return (array.strides[0] // size if array.shape[0] > 1 else 0), array.strides[2] // size
-
-
 def prepare(
     q: Any, k: Any, v: Any, out: Any, keywords: Keywords, *, all_scores: bool = False
 ) -> PreparedAttention:
@@ -489,7 +483,8 @@ def _steps(
     queries, keys = sides
     found = []
     for array, side in zip(arrays, (queries, keys, keys, queries), strict=True):
-        between, row = _element_steps(array)
+        between, row = element_steps(array, (0, 2))
+        between *= array.shape[0] > 1  # 0 where there is one only
         found.append(row if side.first is not None else 0 if side.pages is not None else between)
     q, k, v, out = found
     scale = next((array for array in scales if array is not None), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar
 
@@ -337,12 +338,9 @@ class Contraction:
         """Bytes that one call must move, each element of each operand once; None where a size is open."""
         if any(dimension.size is None for dimension in self.dimensions):
             return None
-        types = {"in0": self.dtype, "in1": self.in1_dtype, "out": self.out_dtype}
-        if self.is_unary:
-            del types["in1"]
         return sum(
-            dtype.size * prod(d.size or 0 for d in self.dimensions if name in d.type.operands)
-            for name, dtype in types.items()
+            self.element_of(name).size * prod(d.size or 0 for d in self.dimensions if name in d.type.operands)
+            for name in (("in0", "out") if self.is_unary else ("in0", "in1", "out"))
         )
 
     def with_dimensions(self, dimensions: Iterable[Dimension], main: Main | None = None) -> Contraction:
@@ -408,26 +406,23 @@ def _check_fits(what: str, found: int, limit: int) -> None:
 
 def _check_order(dimensions: tuple[Dimension, ...]) -> None:
     """Primitive dimensions are innermost."""
-    inside = False
-    for number, dimension in enumerate(dimensions):
-        if inside and not dimension.is_primitive:
+    for number, (outer, dimension) in enumerate(pairwise(dimensions), 1):
+        if outer.is_primitive and not dimension.is_primitive:
             raise ContractionPrimitive(
                 main="primitive dimensions",
                 found=f"dimension {number} ({dimension}) inside of one",
                 required="all the last ones: the primitive is what the loops run",
             )
-        inside = inside or dimension.is_primitive
 
 
 def _check_primitive(dimensions: tuple[Dimension, ...], main: Main | UnaryOp) -> None:
     """The primitive dimensions are some that the main primitive has a kernel for."""
-    primitive = [dimension for dimension in dimensions if dimension.is_primitive]
-    counts = {kind: sum(dimension.type is kind for dimension in primitive) for kind in DimensionRole}
+    types = [dimension.type for dimension in dimensions if dimension.is_primitive]
     most = _MOST[main] if isinstance(main, Main) else {DimensionRole.BATCH: 2}
     if most is None:
         return
-    for kind, count in counts.items():
-        allowed = most.get(kind, 0)
+    for kind in DimensionRole:
+        count, allowed = types.count(kind), most.get(kind, 0)
         if count > allowed:
             raise ContractionPrimitive(
                 main=main.value,
@@ -449,12 +444,11 @@ def _check_unary(problem: Contraction) -> None:
             raise ContractionPrimitive(
                 main=problem.main.value, found=f"{what} {dtype}", required=f"{problem.dtype}, as in0"
             )
-    touches = ["a bias at first touch"] if problem.first is FirstTouch.BIAS else []
-    touches += [f"{problem.last} at last touch"] if problem.last else []
-    for found in touches:
-        raise ContractionPrimitive(
-            main=problem.main.value, found=found, required="none: each element is written once"
-        )
+    bias = problem.first is FirstTouch.BIAS
+    if bias or problem.last:
+        what = "a bias at first touch" if bias else f"{problem.last} at last touch"
+        required = "none: each element is written once"
+        raise ContractionPrimitive(main=problem.main.value, found=what, required=required)
 
 
 def _check_sums(problem: Contraction) -> None:

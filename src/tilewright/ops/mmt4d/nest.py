@@ -70,7 +70,7 @@ class Mmt4dCut:
 def share_of_rate(isa: Isa, instruction: TileFma, tile: RegisterTile) -> float:
     """The share of the multiply unit's rate that a register tile allows: by latency and by loads.
 
-    >>> from tilewright.machine.isa import AVX512
+    >>> from tilewright.machine.isa_rows import AVX512
     >>> from tilewright.spec.dtype import F32
     >>> one = AVX512.tile(F32)
     >>> tiles = {(tile.mr, tile.nr): tile for tile in register_candidates(AVX512, one)}
