@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from shares import EVERY_TEST_RUNS
 from support import run_python
 from wrong_calls import public_callables
 from wrong_subjects import Subject, subjects
@@ -15,8 +16,8 @@ from wrong_subjects import Subject, subjects
 import tilewright as tw
 from tilewright import errors
 
-#: Calls of the sample, about eleven for each subject, and their seed.
-CALLS, SEED = 1500, 16
+#: Calls of the sample, about eleven for each subject in `make test-all`, and their seed.
+CALLS, SEED = 1500 if EVERY_TEST_RUNS else 600, 16
 
 #: Public names that nobody calls: `compile` makes kernels.
 NOT_CALLED = {"Kernel"}

@@ -20,11 +20,10 @@ from support import (
     run_python,
     unaligned,
 )
+from tiers import crossed, pairwise
 
 import tilewright as tw
 from tilewright.errors import ForeignKernel, InvalidScalar, OperandMismatch
-
-LAYOUT_TRIPLES = list(itertools.product(("row", "col", "strided"), repeat=3))
 
 #: An array of each layout, by name of the layout it is for.
 FITTING = {"row": ("C", "padded"), "col": ("F", "padded columns"), "strided": tuple(LAYOUTS)}
@@ -36,11 +35,10 @@ def compiled(*sizes: int | None, dtype: str = "f32", a: str = "row", b: str = "r
     return tw.compile(tw.Gemm(m, n, k, dtype, a=a, b=b, c=c))
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
-@pytest.mark.parametrize("layouts", LAYOUT_TRIPLES, ids="-".join)
-def test_run_time_sizes(dtype: str, layouts: tuple[str, str, str]) -> None:
-    """Each combination of contiguous axes, also where a size of 1 makes the layout ambiguous."""
-    a, b, c = layouts
+@pytest.mark.parametrize(("dtype", "a", "b", "c"), pairwise(("f32", "f64"), *[("row", "col", "strided")] * 3))
+def test_run_time_sizes(dtype: str, a: str, b: str, c: str) -> None:
+    """Combinations of contiguous axes, also where a size of 1 makes the layout ambiguous."""
+    layouts = a, b, c
     kernel = compiled(dtype=dtype, a=a, b=b, c=c)
     kind = kernel.problem.dtype.numpy
     for m, n, k in itertools.product((1, 2, 37), (1, 2, 70), (0, 1, 9, 40)):
@@ -55,8 +53,14 @@ def test_run_time_sizes(dtype: str, layouts: tuple[str, str, str]) -> None:
             assert np.array_equal(found, 2 * (left @ right) - content), (m, n, k)
 
 
-@pytest.mark.parametrize("sizes", [(8, 8, 8), (37, 70, 9), (1, 33, 5), (33, 1, 5), (5, 6, 0), (64, 64, 600)])
-@pytest.mark.parametrize("layouts", [("row", "row", "row"), ("col", "row", "col"), ("row", "col", "strided")])
+@pytest.mark.parametrize(
+    ("sizes", "layouts"),
+    crossed(
+        [((8, 8, 8),), ((37, 70, 9),), ((1, 33, 5),), ((33, 1, 5),), ((5, 6, 0),), ((64, 64, 600),)],
+        [(("row", "row", "row"),), (("col", "row", "col"),), (("row", "col", "strided"),)],
+        2,
+    ),
+)
 def test_fixed_sizes(sizes: tuple[int, int, int], layouts: tuple[str, str, str]) -> None:
     m, n, k = sizes
     names = dict(zip("abc", layouts, strict=True))
@@ -201,11 +205,12 @@ def guarded(handle, length, **options):
     return memory
 mmap.mmap = guarded
 small, large = (tw.machine(sys.argv[1], l3_bytes=size) for size in (2**20, 2**26))
+m, n, k = 50, 8200, 512
+a, b = filled((m, k)), filled((k, n), seed=1)
+expected = a @ b
 for machine in (small, large, small):
     kernel = tw.compile(tw.Gemm(strategy=sys.argv[2]), machine)
-    m, n, k = 50, 8200, 512
-    a, b = filled((m, k)), filled((k, n), seed=1)
-    assert np.array_equal(kernel(a, b, np.empty((m, n), np.float32)), a @ b)
+    assert np.array_equal(kernel(a, b, np.empty((m, n), np.float32)), expected)
 print("enough")
 """
 

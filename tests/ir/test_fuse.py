@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tiers import crossed
+from tiers import pairwise
 
 from tilewright.ir.fuse import fuse_consumer, fuse_pack, fuse_unpack
 from tilewright.ir.interpret import interpret
@@ -81,19 +80,18 @@ def run(program: Program, problem: LinearChain, machine: Machine, m: int) -> tup
 
 
 @pytest.mark.parametrize(
-    ("machine_name", "dtype", "name"),
-    crossed(product(MACHINES, ("f32", "bf16", "f16", "f64")), CHAINS, 2),
+    ("machine_name", "dtype", "name", "deep"),
+    pairwise(MACHINES, ("f32", "bf16", "f16", "f64"), CHAINS, (True, False)),
 )
-def test_each_rewrite_keeps_the_result(machine_name: str, dtype: str, name: str) -> None:
+def test_each_rewrite_keeps_the_result(machine_name: str, dtype: str, name: str, deep: bool) -> None:
     machine = find_machine(machine_name)
-    for deep in (True, False):
-        problem, program = chain(machine, name, dtype, deep=deep)
-        for rewrite in (lambda given: given, *PASSES):
-            program = verify(rewrite(program))
-            assert parse_program(print_program(program)) == program
-            for m in (1, 2 * shrunken(machine, problem, deep=deep).mr + 3):
-                found, expected = run(program, problem, machine, m)
-                np.testing.assert_array_equal(found.astype(np.float64), expected)
+    problem, program = chain(machine, name, dtype, deep=deep)
+    for rewrite in (lambda given: given, *PASSES):
+        program = verify(rewrite(program))
+        assert parse_program(print_program(program)) == program
+        for m in (1, 2 * shrunken(machine, problem, deep=deep).mr + 3):
+            found, expected = run(program, problem, machine, m)
+            np.testing.assert_array_equal(found.astype(np.float64), expected)
 
 
 def scratch(program: Program) -> dict[str, int]:

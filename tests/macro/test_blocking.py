@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shares import covering
 
 from tilewright.compiler.pipeline import run_stages
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
@@ -325,11 +326,9 @@ def test_the_depth_cut_depends_on_k_dtype_and_machine_alone(name: str) -> None:
         blocking = blocking_of(machine, dtype)
         problems = [
             Gemm(m, n, k=5000, dtype=dtype, a=layout, b=layout, c=c, strategy=strategy)
-            for m in (1, 1000, None)
-            for n in (1, 77, None)
-            for layout in ("row", "col", "strided")
-            for c in ("row", "strided")
-            for strategy in Strategy
+            for m, n, layout, c, strategy in covering(
+                (1, 1000, None), (1, 77, None), ("row", "col", "strided"), ("row", "strided"), Strategy
+            )
         ]
         programs = [build_gemm(problem, blocking, machine, "g") for problem in problems]
         assert len({lets(program)["kc"] for program in programs}) == 1

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 
 import numpy as np
 import pytest
-from tiers import crossed
+from tiers import pairwise
 
 from tilewright.ir.interpret import Run, interpret
 from tilewright.ir.nodes import Constant, Loop, Space
@@ -53,9 +52,7 @@ def test_every_thread_has_several_tasks(threads: int) -> None:
 
 @pytest.mark.parametrize(
     ("name", "dtype", "strategy", "b", "threads"),
-    crossed(
-        product(MACHINES, ("f32", "bf16")), product(("auto", "tiling", "packing"), ("row", "col"), (2, 5)), 2
-    ),
+    pairwise(MACHINES, ("f32", "bf16"), ("auto", "tiling", "packing"), ("row", "col"), (2, 5)),
 )
 def test_tasks_in_any_order(name: str, dtype: str, strategy: str, b: str, threads: int) -> None:
     """The interpreter runs the tasks last to first, and forgets each thread's scratch in between."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,7 @@ def test_products_that_round_each_step_are_left_to_llvm() -> None:
 @pytest.mark.parametrize(("target", "instruction"), [("pwr10", "xvf32ger"), ("neoverse-n1", "fmla")])
 def test_target_instructions(target: str, instruction: str) -> None:
     machine = find_machine(target)
-    source = f'target triple = "{machine.triple}"\n{SOURCE}'.encode()
+    square = re.sub(r"^define [^@]*@(?!square\b)\w+\(.*?^}\n", "", SOURCE, flags=re.MULTILINE | re.DOTALL)
+    source = f'target triple = "{machine.triple}"\n{square}'.encode()
     done = optimise_here(Work(source, "m.ll", OutputFormat.ASSEMBLY, ProductOptions(target=machine)))
-    square = done.text.partition("square:")[2].partition("wide:")[0]
-    assert instruction in square
+    assert instruction in done.text.partition("square:")[2]
