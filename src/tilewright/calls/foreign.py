@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tilewright.errors import ForeignArray, ForeignKeyword, MaskedOperand, NoUfuncs
+from tilewright.recorder import current
 from tilewright.spec.arguments import MOST_AXES, array_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ def as_array(value: Any, name: str) -> NDArray[Any]:
     if type(value) is np.ndarray:
         return value
     refuse(value, name)
+    recorder = current.recorder
+    if recorder is not None and not isinstance(value, (int, float, complex, np.generic)):
+        recorder.refuse("an operand that is not an array")  # whose elements are copied at each call
     return array_of(value, name)
 
 

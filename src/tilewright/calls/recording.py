@@ -33,7 +33,7 @@ from tilewright.calls.recipe import (
     View,
 )
 from tilewright.calls.thunks import TYPES, thunk_address, word_of
-from tilewright.recorder import Numbered, current
+from tilewright.recorder import Numbered, current, recordings
 
 _MASK = (1 << 64) - 1
 
@@ -185,11 +185,25 @@ class Recording:
         self._steps: list[_Called | _Copied] = []
         self._kept: list[Any] = []
 
+    def begin(self) -> None:
+        """From here on, this thread reports what it does."""
+        if not self.reason:
+            recordings.append(None)
+            current.recorder = self
+
+    def end(self) -> None:
+        """Nothing more is reported; what a refused call does next runs as in any other call."""
+        if current.recorder is self:
+            current.recorder = None
+            if recordings:  # not so in the child of a fork
+                recordings.pop()
+
     # --- what is reported -----------------------------------------------------------------------
 
     def refuse(self, reason: str) -> None:
         """The call does something else too, or depends on more than its arguments' types and shapes."""
         self.reason = self.reason or reason
+        self.end()
 
     def made(self, array: Array) -> None:
         """A new array was allocated."""

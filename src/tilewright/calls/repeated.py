@@ -52,22 +52,14 @@ class Repeated(Builtin):
             if recorder is not None:
                 # A signal handler or a finaliser inside of another call, or a call that is not recorded.
                 recorder.refuse(f"a call of {name} inside")
-                current.recorder = None
-                try:
-                    return function(*arguments, **named)
-                finally:
-                    current.recorder = recorder
             if not native_entry_possible():
                 return function(*arguments, **named)
             recording = Recording((*arguments, *named.values()))
-            recordings.append(None)
-            current.recorder = recording
+            recording.begin()
             try:
                 result = function(*arguments, **named)
             finally:
-                current.recorder = None
-                if recordings:  # not so in the child of a fork
-                    recordings.pop()
+                recording.end()
             with afterwards(name):
                 self.remember(recording, arguments, named, result)
             return result

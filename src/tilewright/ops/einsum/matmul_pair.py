@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array, broadcast_shapes, merges
-from tilewright.calls.pieces import PIECE, pieces
+from tilewright.calls.pieces import PIECE, contiguous, pieces
 from tilewright.calls.promotion import computing_dtype, rounds_twice, store
 from tilewright.calls.recipes import Made, Placed, product_step
-from tilewright.ops.matmul.public import matmul
+from tilewright.calls.recording import new_array
+from tilewright.ops.matmul.public import multiplied
 from tilewright.ops.transpose.call import transpose
 from tilewright.spec.problem import check_elements
 
@@ -54,7 +55,9 @@ def _moved(array: Array, view: MatrixView) -> Array:
     """A copy in which the axes of a view do become one: a permutation by compiled code, of few by NumPy."""
     if array.size <= _MOVED_BY_NUMPY:
         transposed = array if view.axes is None else array.transpose(view.axes)
-        return transposed.copy() if view.shape is None else transposed.reshape(view.shape)
+        if view.shape is None or not merges(transposed, view.shape):
+            transposed = contiguous(transposed)
+        return transposed if view.shape is None else transposed.reshape(view.shape)
     moved = transpose(array, range(array.ndim) if view.axes is None else view.axes)
     return moved if view.shape is None else moved.reshape(view.shape)
 
@@ -127,8 +130,8 @@ class MatmulPair(NamedTuple):
             first, second = second, first
         if self.stacks and first.dtype == second.dtype:
             check_elements("einsum: a result", self.result.product)
-            return self.result.of(self._each(first, second, np.empty(self.result.product, first.dtype)))
-        return self.result.of(matmul(first, second))
+            return self.result.of(self._each(first, second, new_array(self.result.product, first.dtype)))
+        return self.result.of(multiplied(first, second))
 
     def _each(self, first: Array, second: Array, found: Array) -> Array:
         """The product of stacks in several axes: machine code takes the last of these, a loop the others."""
@@ -138,7 +141,7 @@ class MatmulPair(NamedTuple):
         if second.shape[:axes] != self.stacks:
             second = np.broadcast_to(second, (*self.stacks, *second.shape[axes:]))
         for place in np.ndindex(self.stacks):
-            matmul(first[place], second[place], found[place])
+            multiplied(first[place], second[place], found[place])
         return found
 
     def step(self, arrays: Placed, out: Array | None, *, last: bool) -> Made | None:
@@ -167,9 +170,7 @@ class MatmulPair(NamedTuple):
         if self.by_elements:
             found = _multiplied(first, second, target, dtype)
         else:
-            found = (
-                matmul(first, second, target) if dtype is None else matmul(first, second, target, dtype=dtype)
-            )
+            found = multiplied(first, second, target, dtype=dtype)
         if out is None:
             return self.result.of(found)
         if target is None:

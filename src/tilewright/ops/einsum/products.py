@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from tilewright.calls.foreign import as_array, foreign_operand, leave_to_numpy, viewed, wrapped
 from tilewright.calls.operands import Array
 from tilewright.calls.promotion import store
+from tilewright.calls.recording import new_array, repeatable
+from tilewright.calls.repeated import repeated
 from tilewright.errors import ContractionAxes, SizeOverflow, shown
 from tilewright.ops.einsum.pair import contract
 from tilewright.ops.gemm.call import check_out, find_dtype, product_shapes, result_dtype
 from tilewright.ops.gemm.gufuncs import Options, ProductFunction, call, refuse_keywords
-from tilewright.ops.matmul.public import matmul
+from tilewright.ops.matmul.public import multiplied
 from tilewright.spec.arguments import MAX_SIZE, MOST_AXES, as_integer, as_integers, as_items
 
 #: Labels of axes, more than two arrays can have: Latin letters with signs and what follows them.
@@ -64,9 +66,12 @@ def _contract(function: str, a: Array, b: Array, labels_a: str, labels_b: str, l
         raise SizeOverflow(what=f"{function}: the result", found=total, limit=MAX_SIZE // 16)
     result = _product_dtype(a, b)
     dtype = None if a.dtype == b.dtype == result else result
-    return contract(a, b, labels_a, labels_b, labels_out, dtype=dtype)
+    found = contract(a, b, labels_a, labels_b, labels_out, dtype=dtype)
+    repeatable()
+    return found
 
 
+@repeated
 def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> NDArray[Any]:
     """The sum over axes of a and of b of products of elements: `numpy.tensordot`.
 
@@ -140,6 +145,7 @@ def _pairs(axes: Any, a: Array, b: Array) -> tuple[list[int], list[int]]:
     return found[0], found[1]
 
 
+@repeated
 def inner(a: ArrayLike, b: ArrayLike, /) -> Any:
     """Products of elements summed over the last axes of both: `numpy.inner`.
 
@@ -178,6 +184,7 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Any:
     return viewed(*given, found) if count else wrapped("inner", given, found)
 
 
+@repeated
 def kron(a: ArrayLike, b: ArrayLike) -> Any:
     """Blocks of b, each multiplied by one element of a: `numpy.kron`.
 
@@ -209,7 +216,8 @@ def kron(a: ArrayLike, b: ArrayLike) -> Any:
     shapes = [(1,) * (ndim - array.ndim) + array.shape for array in (a, b)]
     shape = [first * second for first, second in zip(*shapes, strict=True)]
     if 0 in shape:
-        return _like_kron(given, np.zeros(shape, _product_dtype(a, b)))
+        repeatable()
+        return _like_kron(given, new_array(tuple(shape), _product_dtype(a, b)))
     # Axes of length 1 are left out: the result would have twice as many axes as the operands.
     labels = [_labels(ndim), _labels(ndim, ndim)]
     kept = [
@@ -282,8 +290,8 @@ def _vecdot(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -
         shape = product_shapes((*a.shape[:-1], 1, a.shape[-1]), (*b.shape, 1)).batch
         return _Slices((a, b), cut, shape, out, dtype).compute(partial(_vecdot, dtype=dtype))
     target = _widened(out, np.newaxis, np.newaxis)
-    found = matmul(_conjugated(a)[..., np.newaxis, :], b[..., np.newaxis], target, dtype=dtype)
-    return found[..., 0, 0][()] if out is None else out
+    found = multiplied(_conjugated(a)[..., np.newaxis, :], b[..., np.newaxis], target, dtype=dtype)
+    return found[..., 0, 0] if out is None else out
 
 
 def _matvec(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -> Array:
@@ -291,7 +299,7 @@ def _matvec(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -
     if b.ndim == MOST_AXES:
         shape = product_shapes(a.shape, (*b.shape, 1)).result[:-1]
         return _Slices((a, b), (False, True), shape, out, dtype).compute(partial(_matvec, dtype=dtype))
-    found = matmul(a, b[..., np.newaxis], _widened(out, np.newaxis), dtype=dtype)
+    found = multiplied(a, b[..., np.newaxis], _widened(out, np.newaxis), dtype=dtype)
     return found[..., 0] if out is None else out
 
 
@@ -302,7 +310,7 @@ def _vecmat(a: Array, b: Array, out: Array | None, *, dtype: DTypeLike | None) -
         shape = (*shapes.batch, shapes.n)
         return _Slices((a, b), (True, False), shape, out, dtype).compute(partial(_vecmat, dtype=dtype))
     target = _widened(out, np.newaxis, slice(None))
-    found = matmul(_conjugated(a)[..., np.newaxis, :], b, target, dtype=dtype)
+    found = multiplied(_conjugated(a)[..., np.newaxis, :], b, target, dtype=dtype)
     return found[..., 0, :] if out is None else out
 
 
@@ -321,10 +329,13 @@ def _of_vectors(
     product = _PRODUCTS[function]
     if type(a) is type(b) is np.ndarray and (out is None or type(out) is np.ndarray) and options.plain:
         product.check(a, b)
-        return product.multiply(a, b, out, dtype=options.dtype)
+        found = product.multiply(a, b, out, dtype=options.dtype)
+        repeatable()
+        return found if out is not None or found.ndim else found[()]
     return call(product, a, b, out, options)
 
 
+@repeated
 def vecdot(
     a: ArrayLike,
     b: ArrayLike,
@@ -377,6 +388,7 @@ def vecdot(
     return _of_vectors("vecdot", a, b, out, options, unexpected)
 
 
+@repeated
 def matvec(
     a: ArrayLike,
     b: ArrayLike,
@@ -419,6 +431,7 @@ def matvec(
     return found
 
 
+@repeated
 def vecmat(
     a: ArrayLike,
     b: ArrayLike,

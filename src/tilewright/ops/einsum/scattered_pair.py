@@ -10,6 +10,7 @@ import numpy as np
 
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
+from tilewright.calls.recording import new_array
 from tilewright.compiler.kernel import Kernel
 from tilewright.ops.scattered.problem import ScatteredGemm
 from tilewright.ops.scattered.roles import StridedAxis, is_swapped, ordered
@@ -138,8 +139,8 @@ class ScatteredPair(NamedTuple):
         """Memory for the result."""
         sizes = dict(zip(dict.fromkeys("".join(self.labels[:2])), self.sizes, strict=True))
         order = _memory_order(self.labels, sizes, strides)
-        found: Array = np.empty([self.shape[axis] for axis in order], dtype).transpose(np.argsort(order))
-        return found
+        found = new_array(tuple(self.shape[axis] for axis in order), dtype)
+        return found.transpose(np.argsort(order))
 
 
 def _whole(array: Array) -> bool:

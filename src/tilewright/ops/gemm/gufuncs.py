@@ -17,7 +17,9 @@ from tilewright.calls.foreign import (
     wrapped,
 )
 from tilewright.calls.operands import Array
+from tilewright.calls.pieces import as_type, contiguous
 from tilewright.calls.promotion import same_kind, store
+from tilewright.calls.recording import repeatable
 from tilewright.errors import (
     AxesCount,
     AxisOutOfRange,
@@ -62,7 +64,9 @@ def in_order(found: Array, operands: Iterable[Array], order: str) -> Array:
         order = "F" if all(operand.flags.f_contiguous for operand in operands) else "C"
     if order == "K" or np.ndim(found) == 0:
         return found
-    return np.asarray(found, order="F" if order == "F" else "C")
+    if order == "F":
+        return contiguous(found.T).T
+    return contiguous(found)
 
 
 #: What to do in place of keywords that only some of NumPy's functions have.
@@ -212,6 +216,7 @@ def call(
     target = None if given is None else _target(function, given, axes, keepdims=options.keepdims)
     first, second, direct = _cast(first, second, target, options)
     found = product.multiply(first, second, direct, dtype=options.dtype)
+    repeatable()
     if given is not None:
         if target is not None and direct is None:
             store(np.asarray(found), target)
@@ -219,6 +224,8 @@ def call(
     if options.keepdims:
         found = np.asarray(found)[..., np.newaxis]
     found = in_order(_back(function, found, axes), arrays, options.order)
+    if np.ndim(found) == 0:
+        found = found[()]
     return wrapped(function, (a, b), np.asarray(found) if always_array else found) if options.subok else found
 
 
@@ -337,5 +344,5 @@ def _cast(a: Array, b: Array, out: Array | None, options: Options) -> tuple[Arra
         raise OutDtype(found=out.dtype, required=computed, casting=casting)
     if casting != "unsafe":
         return a, b, out
-    a, b = (array if same_kind(array.dtype, computed) else array.astype(computed) for array in (a, b))
+    a, b = (array if same_kind(array.dtype, computed) else as_type(array, computed) for array in (a, b))
     return a, b, out if out is None or same_kind(computed, out.dtype) else None

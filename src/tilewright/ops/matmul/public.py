@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.calls.afterwards import afterwards
 from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.foreign import ANY_ORDER, SAME_KIND
-from tilewright.calls.recording import repeatable
+from tilewright.calls.recording import new_array, repeatable
 from tilewright.calls.repeated import Repeated, replay
 from tilewright.compiler.scratch import scratch_pool
 from tilewright.ops.gemm import call as arrays
@@ -19,6 +19,7 @@ from tilewright.ops.gemm.kernel import matmul_kernels, native_kernels
 from tilewright.ops.gemm.native_entry import NativeMatmul
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.preparing import Section, importing
+from tilewright.recorder import current
 from tilewright.threads.pool import limited
 
 if TYPE_CHECKING:
@@ -173,3 +174,17 @@ if TYPE_CHECKING:
     matmul = _matmul
 else:
     matmul = _builtin.function
+
+
+def multiplied(
+    a: NDArray[Any], b: NDArray[Any], out: NDArray[Any] | None = None, *, dtype: DTypeLike | None = None
+) -> NDArray[Any]:
+    """The product of arrays inside of another function, as an array also where both are vectors.
+
+    It is computed by the builtin; under a recording by Python, whose kernels a recording sees.
+    """
+    if current.recorder is not None:
+        if out is None and a.ndim == b.ndim == 1:
+            out = new_array((), arrays.result_dtype(a, b, None, dtype))
+        return arrays.matmul(a, b, out, dtype=dtype)
+    return np.asarray(matmul(a, b, out) if dtype is None else matmul(a, b, out, dtype=dtype))

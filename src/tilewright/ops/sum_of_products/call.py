@@ -12,6 +12,7 @@ import numpy as np
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.recipes import Made, kernel_step, like_result
+from tilewright.calls.recording import new_array
 from tilewright.compiler.kernel import Kernel
 from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts, Walk
 from tilewright.spec.dtype import DTYPES, DType, find_numpy_dtype
@@ -84,7 +85,7 @@ class ProductsCall(NamedTuple):
 
     def __call__(self, *operands: Array) -> Array:
         """The result."""
-        found = np.empty(self.shape, operands[0].dtype)
+        found = new_array(self.shape, operands[0].dtype)
         self.into(operands, found)
         return found
 
