@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import signal
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -52,9 +53,15 @@ int main(void)
 """
 
 
+@cache
+def built(targets: tuple[str, ...]) -> KernelLibrary:
+    """The example's library, compiled once for all tests of a worker."""
+    return build_library(read_spec(EXAMPLE / "spec.toml"), [find_machine(name) for name in targets])
+
+
 def make(targets: tuple[str, ...], folder: Path, form: LibraryForm = LibraryForm.ARCHIVE) -> KernelLibrary:
     """Writes the example's library and its program into a folder."""
-    library = build_library(read_spec(EXAMPLE / "spec.toml"), [find_machine(name) for name in targets])
+    library = built(targets)
     for name, content in library_files(library, form).items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     (folder / "main.c").write_bytes((EXAMPLE / "main.c").read_bytes())

@@ -39,7 +39,7 @@ WRAPPING = {"u8": 33_030, "i8": 131_073}
 #: Of what other machines run too, one type in so many.
 THINNED = 4
 #: Of the types that an instruction has run, `make test` runs one in so many at any sizes.
-THINNED_ANY = 9
+THINNED_ANY = 18
 #: Bounds of m, n and k in `make test`: one tile of any row and a full vector of most, with tails.
 NEAR, FAR = (9, 23, 22), (37, 41, 40)
 LAYOUTS = tuple(itertools.product(("row", "col"), repeat=3))

@@ -6,17 +6,22 @@ import ctypes
 from pathlib import Path
 
 import pytest
+from shares import EVERY_TEST_RUNS
 
 from recognise.calls import SOURCES, calls
 from recognise.drivers import differences
 from recognise.findings import found_in, reasons
-from recognise.toolchains import RUSTC, SOURCE_TOOLCHAINS, ZIG, Toolchain, library
+from recognise.toolchains import CLANG, RUSTC, SOURCE_TOOLCHAINS, ZIG, Toolchain, library
 from tilewright.loops.driving.build import build
 from tilewright.loops.driving.units import UnitCompiler
 from tilewright.loops.opt.records import ProductOptions
+from tilewright.loops.splice.plan import ProductStrategy
 
 #: Each source by its compiler, and one by a clang that is newer by some versions.
 PROGRAMS = [*SOURCE_TOOLCHAINS.items(), ("conditions.c", ZIG)]
+#: Programs of which `make test` compiles the smallest kernels: what is found in them, and how it is called,
+#: do not depend on the strategy. The others choose at run time.
+SMALLEST = {("orders.c", CLANG), ("types.c", CLANG), ("forms.c", CLANG), ("products.rs", RUSTC), PROGRAMS[-1]}
 
 
 @pytest.mark.parametrize(("source", "toolchain"), PROGRAMS, ids=lambda part: getattr(part, "name", part))
@@ -25,8 +30,10 @@ def test_loops_of_a_program(
 ) -> None:
     if toolchain.program is None:
         pytest.skip(f"{toolchain.name} is not installed")
+    smallest = (source, toolchain) in SMALLEST and not EVERY_TEST_RUNS
+    strategy = ProductStrategy.TILING if smallest else ProductStrategy.AUTO
     # Rust has no word for the permission, which its programs need as others do.
-    units = UnitCompiler(ProductOptions(assume_reassociation=toolchain is RUSTC))
+    units = UnitCompiler(ProductOptions(strategy=strategy, assume_reassociation=toolchain is RUSTC))
     monkeypatch.chdir(tmp_path)
     made = tmp_path / "replaced.so"
     assert build(toolchain.command([SOURCES / source], made), units) == 0

@@ -110,7 +110,7 @@ def test_every_instruction(isa: Isa, tile: TileFma) -> None:
     check_gemm(problem, machine, shapes_around(problem, machine))
 
 
-@pytest.mark.parametrize(("isa", "types"), crossed(ISAS, ([types] for types in TYPES), 3), ids=named)
+@pytest.mark.parametrize(("isa", "types"), crossed(ISAS, ([types] for types in TYPES), 4), ids=named)
 def test_every_row_and_type(isa: Isa, types: tuple[str, str, str]) -> None:
     """With the instruction that the row has for them; layouts and strategies take turns."""
     number = TYPES.index(types) + ISAS.index(isa)
