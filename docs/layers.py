@@ -22,7 +22,10 @@ COLOURS = {
     "one call": ("#e5f2e5", ("ops", "calls", "compiler", "threads")),
     "machine code": ("#fdf1dc", ("micro", "macro", "llvm", "ir")),
     "tables and records": ("#f3e8f3", ("machine", "spec")),
-    "floor": ("#eeeeee", ("settings", "atomic", "reading", "preparing", "cached", "plotting", "errors")),
+    "floor": (
+        "#eeeeee",
+        ("settings", "atomic", "reading", "preparing", "cached", "plotting", "recorder", "errors"),
+    ),
 }
 WIDTH, LEFT, LINE, GAP, ROOM_LETTERS = 960, 20, 17, 8, 116
 
