@@ -71,6 +71,10 @@ class Numbered:
         """Address and bytes of memory that is at its place as long as the object lives."""
         return ()
 
+    def owned(self) -> Iterable[object]:
+        """What lives as long as the object: machine code, scratch, tables; recipes need not keep it."""
+        return ()
+
 
 #: One item for each recording in progress. Machine code reads the length of the list, and while it is not 0
 #: it hands every call to Python: a recording must see what its call does inside of others.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import inspect
 import pickle
 import sys
@@ -20,17 +19,19 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
-from support import LAYOUTS, Array, filled, host_rows, rough, run_python, unaligned
+from repeated_calls import python_lines
+from support import LAYOUTS, Array, filled, host_rows, rough, unaligned
 from tiers import pairwise
 
 import tilewright as tw
-from tilewright.calls import native_kernel as native
-from tilewright.calls.fastcall import Turns, native_entry_possible
+from tilewright.calls import repeated
+from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.repeated import repeated_method, replay
 from tilewright.compiler import scratch
 from tilewright.errors import ForeignKernel, LeadingDimension, OperandMismatch
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.gemm import kernel as gemm
-from tilewright.ops.gemm.kernel import GemmKernel
+from tilewright.recorder import Numbered
 from tilewright.threads.scratch import ScratchPool
 
 needs_native = pytest.mark.skipif(not native_entry_possible(), reason="this interpreter has no native entry")
@@ -58,25 +59,6 @@ def gemm_kernel(
     return tw.compile(tw.Gemm(m, n, k, dtype, a=a, b=b, c=c), tw.machine(row) if row else None)
 
 
-@pytest.fixture
-def python_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Grows by one with each call that goes through Python."""
-    calls: list[int] = []
-
-    def counting(kind: Any) -> None:
-        original = kind.__call__
-
-        def counted(self: Any, *arrays: Any, **scalars: Any) -> Any:
-            calls.append(1)
-            return original(self, *arrays, **scalars)
-
-        monkeypatch.setattr(kind, "__call__", counted)
-
-    for kind in (BatchReduceKernel, GemmKernel):
-        counting(kind)
-    return calls
-
-
 def laid_out(dense: Array, layout: str, gap: int) -> Array:
     """The matrices of a batch in a larger array, `gap` elements between lines and between matrices."""
     by_rows = dense if layout == "row" else dense.swapaxes(1, 2)
@@ -102,9 +84,10 @@ def operands(problem: tw.BatchReduceGemm, gap: int = 0) -> tuple[Array, Array, A
 
 
 def same_as_python(called: Any, a: Any, b: Any, c: Array) -> None:
-    """Bitwise, and c itself is returned."""
+    """Bitwise, without a line of Python after the first call, and c itself is returned."""
     expected = called(a, b, c.copy(order="K") if c.flags.forc else _copy_in_place(c))
-    assert called.native(a, b, c) is c
+    called.native(a, b, _copy_in_place(c))
+    assert python_lines(lambda: called.native(a, b, c)) == 0
     np.testing.assert_array_equal(c, expected)
 
 
@@ -123,24 +106,21 @@ def _copy_in_place(c: Array) -> Array:
 @needs_native
 @each_triple
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
-def test_batch_reduce(layouts: tuple[str, str, str], dtype: str, python_calls: list[int]) -> None:
+def test_batch_reduce(layouts: tuple[str, str, str], dtype: str) -> None:
     for sizes in ((5, 7, 9, 1), (5, 7, 9, 3), (1, 1, 1, 1), (1, 6, 4, 2), (6, 1, 4, 1), (4, 6, 1, 2)):
         for beta, gap in product((0, 1), (0, 3)):
             called = reduce_kernel(*sizes, dtype=dtype, layouts=layouts, beta=beta)
             a, b, c = operands(called.problem, gap)
             same_as_python(called, a, b, c)
-            assert len(python_calls) == 1, (sizes, gap)
-            python_calls.clear()
 
 
 @needs_native
 @pytest.mark.parametrize("row", ROWS)
-def test_every_row(row: str, python_calls: list[int]) -> None:
+def test_every_row(row: str) -> None:
     for called in (reduce_kernel(9, 17, 8, 2, row=row), reduce_kernel(30, 40, 50, 1, row=row)):
         same_as_python(called, *operands(called.problem))
     a, b, c = rough((30, 20)), rough((20, 70), seed=1), rough((30, 70))
     same_as_python(gemm_kernel(row=row), a, b, c)
-    assert len(python_calls) == 3
 
 
 TAKEN: dict[str, Callable[[Array], Array]] = {
@@ -155,27 +135,25 @@ TAKEN: dict[str, Callable[[Array], Array]] = {
 @needs_native
 @pytest.mark.parametrize("of_b", TAKEN)
 @pytest.mark.parametrize("of_a", TAKEN)
-def test_batches_at_any_stride(of_a: str, of_b: str, python_calls: list[int]) -> None:
+def test_batches_at_any_stride(of_a: str, of_b: str) -> None:
     called = reduce_kernel(5, 7, 9, 4)
     a, b, c = operands(called.problem)
     same_as_python(called, TAKEN[of_a](a), TAKEN[of_b](b), c)
-    assert len(python_calls) == 1
 
 
 @needs_native
 @pytest.mark.parametrize("axes", list(product((2, 3), repeat=2)))
-def test_one_product_with_or_without_a_batch_axis(axes: tuple[int, int], python_calls: list[int]) -> None:
+def test_one_product_with_or_without_a_batch_axis(axes: tuple[int, int]) -> None:
     called = reduce_kernel(5, 7, 9, 1)
     a, b, c = operands(called.problem)
     same_as_python(called, a if axes[0] == 3 else a[0], b if axes[1] == 3 else b[0], c)
-    assert len(python_calls) == 1
 
 
 @needs_native
 @each_triple
 @pytest.mark.parametrize("sizes", [(1, 6, 4, 1), (6, 1, 4, 1), (4, 6, 1, 1), (1, 1, 1, 1)])
 def test_axes_of_length_one_have_any_stride(
-    layouts: tuple[str, str, str], sizes: tuple[int, int, int, int], python_calls: list[int]
+    layouts: tuple[str, str, str], sizes: tuple[int, int, int, int]
 ) -> None:
     for called in (reduce_kernel(*sizes, layouts=layouts), gemm_kernel(layouts=layouts)):
         arrays = [
@@ -198,13 +176,11 @@ def test_axes_of_length_one_have_any_stride(
         arrays[2][...] = filled(arrays[2].shape)
         called.native(*strange)
         np.testing.assert_array_equal(arrays[2], expected)
-        assert len(python_calls) == 1
-        python_calls.clear()
 
 
 @needs_native
 @pytest.mark.parametrize(("a_layout", "b_layout", "c_layout"), pairwise(*[("row", "col", "strided")] * 3))
-def test_gemm(a_layout: str, b_layout: str, c_layout: str, python_calls: list[int]) -> None:
+def test_gemm(a_layout: str, b_layout: str, c_layout: str) -> None:
     layouts = a_layout, b_layout, c_layout
     places = {"row": ("C", "padded"), "col": ("F", "padded columns"), "strided": tuple(LAYOUTS)}
     for m, n, k in ((5, 7, 9), (1, 7, 9), (5, 1, 9), (5, 7, 1), (1, 1, 1), (40, 33, 20)):
@@ -218,17 +194,14 @@ def test_gemm(a_layout: str, b_layout: str, c_layout: str, python_calls: list[in
                     for shape, layout in zip(((m, k), (k, n), (m, n)), layouts, strict=True)
                 )
                 same_as_python(called, a, b, c)
-            assert len(python_calls) == 2, (m, n, k)
-            python_calls.clear()
 
 
 @needs_native
 @pytest.mark.parametrize("strategy", ["tiling", "packing", "auto"])
-def test_gemm_of_other_sizes_and_types(strategy: str, python_calls: list[int]) -> None:
+def test_gemm_of_other_sizes_and_types(strategy: str) -> None:
     called = tw.compile(tw.Gemm(dtype="f64", strategy=strategy))
     a, b, c = rough((130, 110), float), rough((110, 120), float, 1), rough((130, 120), float)
     same_as_python(called, a, b, c)  # long enough to release the GIL
-    assert len(python_calls) == 1
     for m, n, k in ((0, 4, 5), (4, 0, 5), (4, 5, 0), (0, 0, 0)):  # natively or not
         c = called.native(rough((m, k), float), rough((k, n), float), np.full((m, n), np.nan))
         np.testing.assert_array_equal(c, np.zeros((m, n)))
@@ -247,7 +220,7 @@ class Subclass(np.ndarray[Any, Any]):
     """Not a plain array."""
 
 
-def test_arrays_that_only_python_takes(python_calls: list[int]) -> None:
+def test_arrays_that_only_python_takes() -> None:
     called = reduce_kernel(5, 7, 9, 2)
     a, b, c = operands(called.problem)
     expected = called(a, b, c.copy())
@@ -256,22 +229,19 @@ def test_arrays_that_only_python_takes(python_calls: list[int]) -> None:
         (a, b.view(Subclass), c.copy()),
         (a, b, c.copy().view(Subclass)),
     ):
-        python_calls.clear()
         assert called.native(*arrays) is arrays[2]
         np.testing.assert_array_equal(arrays[2], expected)
-        assert len(python_calls) == 1
     np.testing.assert_array_equal(called.native(a, b, c=c.copy()), expected)
     np.testing.assert_array_equal(called.native(c=c.copy(), b=b, a=a), expected)
 
 
-def test_c_between_the_matrices_of_a_batch(python_calls: list[int]) -> None:
+def test_c_between_the_matrices_of_a_batch() -> None:
     """Only Python looks at each matrix of a batch for itself."""
     called = reduce_kernel(4, 4, 4, 2)
     held = filled((3, 4, 4))
     expected = called.problem.reference(held[::2], held[::2], held[1])
     called.native(held[::2], held[::2], held[1])
     np.testing.assert_array_equal(held[1], expected)
-    assert len(python_calls) == 1
 
 
 def test_scalars_of_a_gemm() -> None:
@@ -279,32 +249,36 @@ def test_scalars_of_a_gemm() -> None:
     np.testing.assert_array_equal(gemm_kernel().native(a, b, c.copy(), alpha=2, beta=-1), 2 * (a @ b) - c)
 
 
-@pytest.mark.parametrize("wanted", ["operands behind pointers", "another machine", "another interpreter"])
-def test_without_a_native_entry(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operands_behind_pointers_and_kernels_of_another_machine() -> None:
     sizes = 5, 7, 9, 1
     a, b, c = filled((5, 9)), filled((9, 7), seed=1), np.zeros((5, 7), np.float32)
-    match wanted:
-        case "operands behind pointers":
-            called = tw.compile(tw.BatchReduceGemm(*sizes, a="row", b="row", c="row", batch="address"))
-            assert np.array_equal(called.native([a], [b], c), a @ b)
-        case "another machine":
-            foreign = "znver5" if tw.machine().arch == "aarch64" else "neoverse-v2"
-            called = tw.compile(tw.BatchReduceGemm(*sizes), foreign)
-            with pytest.raises(ForeignKernel):
-                called.native(a, b, c)
-        case _:
-            monkeypatch.setattr(native, "native_entry_possible", lambda: False)
-            called = tw.compile(tw.BatchReduceGemm(*sizes, a="row", b="row", c="row"))
-            assert np.array_equal(called.native(a, b, c), a @ b)
-    assert isinstance(called.native, types.MethodType)
-    assert id(called.native.__self__) == id(called)
+    called = tw.compile(tw.BatchReduceGemm(*sizes, a="row", b="row", c="row", batch="address"))
+    assert np.array_equal(called.native([a], [b], c), a @ b)
+    foreign = "znver5" if tw.machine().arch == "aarch64" else "neoverse-v2"
+    with pytest.raises(ForeignKernel):
+        tw.compile(tw.BatchReduceGemm(*sizes), foreign).native(a, b, c)
 
 
-@needs_native
-def test_a_record_that_stands_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "RECORD_SLOT", 8)
-    called = tw.compile(tw.BatchReduceGemm(5, 7, 9))
-    assert isinstance(called.native, types.MethodType)
+@pytest.mark.parametrize("possible", [False, pytest.param(True, marks=needs_native)])
+def test_methods_of_numbered_objects(possible: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Thing(Numbered):
+        @repeated_method
+        def add(self, *numbers: int, **named: int) -> int:
+            """The sum."""
+            return sum(numbers) + sum(named.values())
+
+    monkeypatch.setattr(repeated, "native_entry_possible", lambda: possible)
+    thing = Thing()
+    assert callable(thing.add)
+    gc.collect()
+    assert isinstance(thing.add, types.BuiltinMethodType if possible else types.MethodType)
+    assert thing.add.__self__ is thing
+    assert (thing.add.__doc__ or "").strip() == "The sum."
+    for count in (0, 3, 62, 63, 64, 65, 500):
+        assert thing.add(*range(count)) == sum(range(count))
+        assert thing.add(*range(count), **{f"n{number}": number for number in range(70)}) == sum(
+            (*range(count), *range(70))
+        )
 
 
 # --- what is refused --------------------------------------------------------------------------------------
@@ -372,6 +346,12 @@ def outcome(function: Callable[..., Any], forms: tuple[str, str, str]) -> tuple[
     return "c", np.array(result).tobytes()
 
 
+def outcomes(called: Any, forms: tuple[str, str, str]) -> list[tuple[Any, ...]]:
+    """Those of a call that Python makes, and of the same call on other arrays."""
+    replay().table.clear()
+    return [outcome(called, forms), outcome(called.native, forms)]
+
+
 def kernels_for_forms() -> Iterator[tuple[str, Any]]:
     yield "batch-reduce", reduce_kernel(5, 7, 9, 1)
     yield "batch", reduce_kernel(5, 7, 9, 2)
@@ -394,7 +374,8 @@ def test_one_operand_of_another_form(name: str, position: int, form: str) -> Non
     forms = ["as it is"] * 3
     forms[position] = form
     triple = forms[0], forms[1], forms[2]
-    assert outcome(called.native, triple) == outcome(called, triple)
+    first, second = outcomes(called, triple)
+    assert first == second
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -413,7 +394,8 @@ def test_operands_of_any_forms(name: str) -> None:
         names = ordinary if random.random() < 0.7 else list(FORMS)
         forms = [str(form) for form in random.choice(names, 3)]
         triple = forms[0], forms[1], forms[2]
-        assert outcome(called.native, triple) == outcome(called, triple), triple
+        first, second = outcomes(called, triple)
+        assert first == second, triple
 
 
 @pytest.mark.parametrize("sizes", [(4, 7, 9), (5, 6, 9), (5, 7, 8)])
@@ -466,7 +448,7 @@ def test_it_is_a_builtin() -> None:
     assert type(called.native) is types.BuiltinFunctionType
     owner: Any = called.native.__self__
     assert owner is called
-    assert called.native.__name__ == "native"
+    assert called.native.__name__ == "__call__"
     assert str(inspect.signature(called.native)) == "(a, b, c)"
     assert called.native.__doc__
     again = pickle.loads(pickle.dumps(called.native))
@@ -531,23 +513,6 @@ def test_code_goes_with_its_kernel() -> None:
     assert code() is None
 
 
-EMIT = """
-import hashlib
-from tilewright.llvm.target import emit_object
-from tilewright.machine.host import host_machine
-from tilewright.calls.native_kernel import _emit
-for name in ("tw_native_batch_reduce", "tw_native_gemm_f32", "tw_native_gemm_f64"):
-    print(hashlib.sha256(emit_object(_emit(name), name, host_machine())).hexdigest())
-"""
-
-
-def test_objects_hold_no_address_of_a_process() -> None:
-    first, second = (run_python("-c", EMIT).split() for _ in range(2))
-    assert first == second
-    assert len(set(first)) == 3
-    assert len(first[0]) == hashlib.sha256().digest_size * 2
-
-
 # --- the GIL and scratch ----------------------------------------------------------------------------------
 
 
@@ -591,18 +556,16 @@ def own_pool(monkeypatch: pytest.MonkeyPatch) -> ScratchPool:
 
 
 @needs_native
-def test_a_call_without_scratch_goes_through_python(own_pool: ScratchPool, python_calls: list[int]) -> None:
+def test_a_call_without_scratch_goes_through_python(own_pool: ScratchPool) -> None:
     called = tw.compile(tw.Gemm())
-    called.native(A, B, C.copy())
+    for _ in range(2):
+        called.native(A, B, C.copy())
     assert own_pool.table.count == 1
-    assert not python_calls
     held = own_pool.table.slots[0]
     own_pool.table.slots[0] = 0  # as if another thread were computing
     assert np.array_equal(called.native(A, B, C.copy()), A @ B)
-    assert len(python_calls) == 1
     assert (own_pool.table.count, own_pool.table.wanted) == (2, 0)
     assert np.array_equal(called.native(A, B, C.copy()), A @ B)
-    assert len(python_calls) == 1, "the second slot serves it"
     own_pool.table.slots[0] = held
 
 
@@ -626,19 +589,3 @@ def test_threads_share_a_kernel() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
-
-
-def test_records() -> None:
-    """Which calls are long, and which kernels may compute the transposed product."""
-
-    def long_running(*sizes: int) -> int:
-        m, n, k, count = sizes
-        problem = tw.BatchReduceGemm(m, n, k, count)
-        record = native.BatchReduceRecord.of(problem.operands, problem.count, problem.flops // 2, 0)
-        return int(record.long_running)
-
-    assert [long_running(64, 64, 64, 1), long_running(64, 64, 64, 2)] == [0, 1]
-    for layout, turns in (("row", Turns.NONE), ("strided", Turns.ALL)):
-        called = gemm_kernel(layouts=(layout,) * 3)
-        called.native(A, B, C.copy())
-        assert native.GemmRecord.from_buffer_copy(called._record).turns == turns

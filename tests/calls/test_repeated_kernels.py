@@ -7,10 +7,12 @@ import gc
 import pickle
 import weakref
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from repeated_calls import check
 from support import Array
 
 import tilewright as tw
@@ -91,3 +93,70 @@ def test_recipes_tell_numbered_arguments_apart_and_keep_none() -> None:
     hollow = object.__new__(Thing)  # without a number
     with pytest.raises(AttributeError):
         nothing(hollow, x)
+
+
+# --- kernels ------------------------------------------------------------------------------------------
+
+A, B, C, BIAS = values(8, 8), values(8, 8), values(8, 8), values(8)
+A3 = values(3, 8, 8)
+
+
+@cache
+def kernel(problem: Any) -> Any:
+    return tw.compile(problem)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"alpha": 2.0}, {"alpha": 0.5, "beta": -1.0}, {"beta": np.float32(1)}, {"alpha": 3, "beta": True}],
+    ids=str,
+)
+def test_gemm(options: dict[str, Any]) -> None:
+    check(kernel(tw.Gemm(dtype="f32")), A, B, C, **options)
+    check(kernel(tw.Gemm(dtype="f32")).native, A, B, C, **options)
+    check(kernel(tw.Gemm(dtype="f32", a="strided", b="strided", c="strided")), A.T, B, C.T, **options)
+
+
+def test_operands_of_an_epilogue() -> None:
+    steps = kernel(tw.Gemm(dtype="f32", epilogue="bias,gelu,residual"))
+
+    def product(a: Array, b: Array, c: Array, bias: Array, residual: Array) -> Any:
+        return steps(a, b, c, bias=bias, residual=residual)
+
+    assert product(A, B, C, BIAS, values(8, 8)) is C
+    check(product, A, B, C, BIAS, values(8, 8))
+
+
+NUMBER: Any = np.array(2.0)
+
+
+def test_numbers_for_operands_of_an_epilogue() -> None:
+    """A number is part of the call's key, an array of one element is read again."""
+    scaled = kernel(tw.Gemm(dtype="f32", epilogue="scale:all"))
+    for _ in range(3):
+        for number in (2.0, 3.0):
+            np.testing.assert_allclose(scaled(A, B, C, scale=number), number * (A @ B), rtol=1e-4, atol=1e-5)
+            NUMBER[...] = number
+            np.testing.assert_allclose(scaled(A, B, C, scale=NUMBER), number * (A @ B), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("problem", "operands"),
+    [
+        (tw.BatchReduceGemm(8, 8, 8, a="row", b="row", c="row"), (A, B, C)),
+        (tw.BatchReduceGemm(8, 8, 8, 3, a="row", b="row", c="row"), (values(3, 8, 8), values(3, 8, 8), C)),
+        (
+            tw.BatchReduceGemm(8, 8, 8, 3, a="row", b="row", c="row"),
+            (values(6, 8, 8)[::-2], values(3, 8, 8), C),
+        ),
+        (tw.Unary("identity", a="strided", b="strided"), (A, C)),
+        (tw.Unary("exp", 8, 8), (np.asfortranarray(A), np.asfortranarray(C))),
+        (tw.Syrk(dtype="f32"), (A, C)),
+        (tw.Syr2k(dtype="f32"), (A, B, C)),
+        (tw.Trmm(dtype="f32"), (A, B, C)),
+        (tw.Mmt4d(4, 8, 1, "f32"), (values(2, 8, 4, 1), values(1, 8, 8, 1), values(2, 1, 4, 8))),
+    ],
+    ids=lambda value: str(value) if isinstance(value, tw.BatchReduceGemm) else type(value).__name__,
+)
+def test_kernels_of_other_problems(problem: Any, operands: tuple[Array, ...]) -> None:
+    check(kernel(problem), *operands)

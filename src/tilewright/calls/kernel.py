@@ -9,6 +9,8 @@ import numpy as np
 
 from tilewright.cached import cached_property
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides
+from tilewright.calls.recording import repeatable
+from tilewright.calls.repeated import repeated_method
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.lowering.interface import scalar_type
 from tilewright.compiler.operation import operation_of
@@ -81,6 +83,7 @@ class ArrayKernel(Kernel):
                 return lambda arrays: element_strides(arrays[place])[outer]
         raise AssertionError(f"{self.name} has no operand of the size {name}")
 
+    @repeated_method
     def __call__(self, *arrays: Any, **scalars: Any) -> Array:
         """Computes into the last array and returns it.
 
@@ -101,4 +104,5 @@ class ArrayKernel(Kernel):
         arguments = [*map(data_address, arrays), *(number(arrays) for number in self._numbers), *numbers]
         self.launch(arguments, operation_of(self.problem).work(self.problem, arrays))
         out: Array = arrays[-1]
+        repeatable()
         return out

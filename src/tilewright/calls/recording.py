@@ -171,7 +171,8 @@ class Recording:
         self._places = [
             _Place(*extent(array), Base.ARGUMENT + number) for number, array in enumerate(self.arrays)
         ]
-        for one in numbered_of(arguments):
+        self._numbered = numbered_of(arguments)
+        for one in self._numbered:
             for address, size in one.memory():
                 if any(place.low < address + size and address < place.high for place in self._places):
                     # Addresses there could follow from either.
@@ -324,9 +325,10 @@ class Recording:
             scratch_tables=tuple(pool.table_address for pool in self.pools),
         )
         codes = [step.function.code for step in self._steps if isinstance(step, _Called)]
+        owned = {id(one) for argument in self._numbered for one in argument.owned()}
+        holders = [one for one in (*codes, *self.pools, *self._kept) if id(one) not in owned]
         dtypes = [array.dtype for array in (*self.arrays, *self._new)]
-        kept = (all_steps, all_results, codes, dtypes, self.pools, self._kept)
-        return MadeRecipe(recipe, kept)
+        return MadeRecipe(recipe, (all_steps, all_results, dtypes, holders))
 
     def _holder(self, value: Any) -> int:
         """The number of the new array of one element that a scalar was read from."""

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import MethodType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from tilewright.calls.afterwards import afterwards
 from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.recording import Recording
 from tilewright.calls.replay import Replay
-from tilewright.llvm.builtin import Builtin
-from tilewright.preparing import Section, once
+from tilewright.llvm.builtin import Builtin, define_method, make_method
+from tilewright.preparing import Section, once, preparing
 from tilewright.recorder import current, recordings
 from tilewright.threads.lifetime import reset_after_forks
 
@@ -88,6 +89,49 @@ class Repeated(Builtin):
         """Gives the builtin its machine code, if it has none."""
         if not self.owners:
             self.install(entry.address, entry)
+
+
+class RepeatedMethod(Repeated):
+    """A method of a class of numbered objects, in machine code from its first use.
+
+    In the class it is this descriptor, then a method descriptor of C.
+
+    Parameters
+    ----------
+    method : as the class defines it.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        super().__init__(method)
+        self._method = method
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._name = owner, name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None or not native_entry_possible():
+            return self.fallback if instance is None else MethodType(self.fallback, instance)
+        with preparing:
+            if not self.owners:
+                self._link(replay())
+        return getattr(instance, self._name)
+
+    def connect(self, entry: Replay) -> None:
+        """The class has the machine code before the first call."""
+
+    def _link(self, entry: Replay) -> None:
+        """Puts the method descriptor into the class."""
+        code = entry.method(self.fallback)
+        text = _text_of(self._method, self._name).replace("(self", "($self", 1)  # as inspect reads it
+        definition = define_method(self._name, code.address("tw_method"), text)
+        self.owners += [self, entry, code, definition]
+        setattr(self._owner, f"_machine_code_of_{self._name}", self.owners)  # lives as long as the class
+        setattr(self._owner, self._name, make_method(definition, self._owner))
+
+
+def repeated_method(method: Callable[P, T]) -> Callable[P, T]:
+    """A method whose repeated calls are machine code; see `RepeatedMethod`."""
+    return cast("Callable[P, T]", RepeatedMethod(method))
 
 
 def _text_of(function: Callable[..., Any], name: str) -> str:

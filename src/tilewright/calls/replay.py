@@ -18,6 +18,7 @@ from tilewright.calls.fastcall import (
     ARRAY_DATA,
     GIL_THRESHOLD,
     TUPLE_ITEM,
+    TUPLE_SIZE,
     WRITEABLE,
     FastFunction,
     TeamRequest,
@@ -50,8 +51,11 @@ from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int32, in
 from tilewright.machine.host import host_machine
 from tilewright.threads.pool_memory import State
 
-_MODULE = "tw_replay"
+_MODULE, _METHOD_MODULE = "tw_replay", "tw_method"
 _ENTRY, _READ = "tw_repeat", "tw_read"
+
+#: Arguments of a method, its object among them, that are passed on from the stack; of more, from the heap.
+_STACK_ARGUMENTS = 64
 
 
 class _Entry(FastFunction):
@@ -374,6 +378,39 @@ def _emit() -> str:
     return str(module)
 
 
+def _emit_method() -> str:
+    """The module of a method: a call of the entry with the object in front of the arguments."""
+    machine = host_machine()
+    module = Module(_METHOD_MODULE, machine.triple, data_layout(machine))
+    arguments = [("self", POINTER), ("args", POINTER), ("nargs", INT64), ("kwnames", POINTER)]
+    f = module.define(_METHOD_MODULE, POINTER, arguments, exported=True)
+    owner, args, nargs, kwnames = f.arguments.values()
+    count, place = f.alloca(INT64, 1, 8), f.alloca(POINTER, 1, 8)
+    f.store(nargs, count, 8)
+    with f.when(f.icmp("!=", kwnames, null())):
+        f.store(f.add(nargs, f.load(INT64, f.at(kwnames, TUPLE_SIZE), 8)), count, 8)
+    total = f.load(INT64, count, 8)
+    many = f.icmp(">=", total, _STACK_ARGUMENTS)
+    f.store(f.alloca(POINTER, _STACK_ARGUMENTS, 8), place, 8)
+    with f.when(many):
+        size = f.mul(f.add(total, 1), 8)
+        f.store(f.call(module.declare("tw_allocate", POINTER, (INT64,)), [size]), place, 8)
+    whole = f.load(POINTER, place, 8)
+    with f.when(f.icmp("==", whole, null())):
+        f.ret(f.call(module.declare("tw_no_memory", POINTER, ()), []))
+    f.store(owner, whole, 8)
+    following = f.at(whole, 8)
+    with f.loop(int64(0), total, int64(1), "argument") as number:
+        at = f.mul(number, 8)
+        f.store(f.load(POINTER, f.at(args, at), 8), f.at(following, at), 8)
+    entry = module.declare(_ENTRY, POINTER, (POINTER, POINTER, INT64, POINTER))
+    found = f.call(entry, [module.external("tw_function"), whole, f.add(nargs, 1), kwnames])
+    with f.when(many):
+        f.call(module.declare("tw_free", VOID, (POINTER,)), [whole])
+    f.ret(found)
+    return str(module)
+
+
 class Replay:
     """The entry of this process, its recipes, and the functions that have it."""
 
@@ -408,6 +445,22 @@ class Replay:
     def address(self) -> int:
         """Where the entry starts."""
         return self._code.address(_ENTRY)
+
+    def method(self, function: Any) -> Linked:
+        """Machine code of a method of the objects that are the first arguments of a Python function."""
+        api = ctypes.pythonapi
+        imports = {
+            _ENTRY: self.address,
+            "tw_function": id(function),
+            "tw_allocate": address_of(api.PyMem_RawMalloc),
+            "tw_free": address_of(api.PyMem_RawFree),
+            "tw_no_memory": address_of(api.PyErr_NoMemory),
+        }
+        machine = host_machine()
+        code = cached_object(
+            _METHOD_MODULE, machine, lambda: emit_object(_emit_method(), _METHOD_MODULE, machine)
+        )
+        return Linked(code, (_METHOD_MODULE,), imports)
 
     def add(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any], made: MadeRecipe) -> bool:
         """Makes a call reachable from the entry; False where its arguments have no key."""

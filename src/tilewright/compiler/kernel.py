@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from tilewright.cached import cached_property
@@ -26,7 +26,7 @@ from tilewright.recorder import Numbered
 from tilewright.spec.arguments import MAX_SIZE, check_integer
 from tilewright.spec.dtype import find_llvm_type
 from tilewright.spec.problem import Operand
-from tilewright.threads.pool import MOST_THREADS, call_team
+from tilewright.threads.pool import MOST_THREADS, call_team, without_team
 from tilewright.threads.scratch import ScratchPool
 
 if TYPE_CHECKING:
@@ -67,10 +67,7 @@ class Kernel(Numbered):
     1
     """
 
-    # The slot's place in the object is what native entries read (see `native.py`).
-    __slots__ = ("__dict__", "__weakref__", "_record")
-
-    _record: builtins.bytes
+    __slots__ = ("__dict__", "__weakref__")
 
     def __init__(self, compilation: Compilation) -> None:
         self.compilation = compilation
@@ -223,6 +220,7 @@ class Kernel(Numbered):
             if takes_scratch:
                 arguments = (*arguments, scratch)
             if not takes_team:
+                without_team(work)
                 function(*arguments)
                 return
             with call_team(work) as team:
@@ -230,11 +228,10 @@ class Kernel(Numbered):
 
     @once_property
     def native(self) -> Callable[..., Any]:
-        """The kernel as a builtin: ``kernel.native(a, b, c)`` reads the arrays in machine code.
+        """The kernel's call as a builtin, bound once: ``kernel.native(a, b, c)`` is ``kernel(a, b, c)``.
 
-        It takes what the kernel takes and raises what it raises: whatever the machine code does not
-        know goes through ``kernel(...)``. Where there is no such entry (kernels of other machines,
-        operands behind pointers, interpreters with other objects) it is ``kernel.__call__``.
+        Both are machine code for calls like one made before. Where the machine code does not know this
+        interpreter's objects, it is the Python method.
 
         Examples
         --------
@@ -245,10 +242,14 @@ class Kernel(Numbered):
         array([[4., 4., 4.],
                [4., 4., 4.]], dtype=float32)
         """
-        return self._make_native() if runs_on(self.machine, host_machine()) else self.__call__
-
-    def _make_native(self) -> Callable[..., Any]:
         return self.__call__
+
+    def owned(self) -> Iterator[object]:
+        """Machine code, scratch and other kernels that live as long as this one."""
+        for value in list(self.__dict__.values()):
+            yield value
+            if isinstance(value, Kernel) and value is not self:
+                yield from value.owned()
 
     def _refuse(self, operand: Operand, what: str, found: object, required: object) -> None:
         raise OperandMismatch(kernel=self.name, name=operand.name, what=what, found=found, required=required)

@@ -47,6 +47,14 @@ def make_builtin(definition: MethodDefinition, owner: Any, module: str) -> Calla
     return made
 
 
+def make_method(definition: MethodDefinition, owner: type) -> Any:
+    """A method descriptor for a class: its machine code gets the object as `self`."""
+    make = ctypes.pythonapi.PyDescr_NewMethod
+    make.restype = ctypes.py_object
+    make.argtypes = (ctypes.py_object, ctypes.c_void_p)
+    return make(owner, ctypes.addressof(definition))
+
+
 class Builtin:
     """A builtin function over a Python function, ready to get machine code.
 

@@ -351,6 +351,13 @@ def wanted_threads() -> int:
     return get_num_threads() if _limits.threads is None else _limits.threads
 
 
+def without_team(work: int) -> None:
+    """Tells a recording how many multiply-adds the functions that follow take, which have no team."""
+    recorder = current.recorder
+    if recorder is not None:
+        recorder.team(None, work)
+
+
 class call_team:  # noqa: N801  (used as a function; a generator would take a microsecond)
     """Context manager: the team of a call with this many multiply-adds; None if one thread is enough.
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tilewright.calls.kernel import ArrayKernel
-from tilewright.calls.native_kernel import BatchReduceRecord, bind_native
 from tilewright.calls.operands import Array, data_address, leading_dimension
+from tilewright.calls.recording import repeatable
+from tilewright.calls.repeated import repeated_method
 from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.spec.problem import Operand
+from tilewright.threads.pool import without_team
 
 
 class BatchReduceKernel(ArrayKernel):
@@ -26,6 +28,7 @@ class BatchReduceKernel(ArrayKernel):
 
     problem: BatchReduceGemm
 
+    @repeated_method
     def __call__(self, a: Any, b: Any, c: Array) -> Array:
         """c = beta · c + Σ a[i] @ b[i].
 
@@ -52,18 +55,10 @@ class BatchReduceKernel(ArrayKernel):
             return c
         steps = [self._step(operand, array) for operand, array in ((in_a, a), (in_b, b))]
         leading = (self._leading(in_a, single_a[0]), self._leading(in_b, single_b[0]), ld_c)
+        without_team(problem.flops // 2)
         function(data_address(single_a[0]), data_address(single_b[0]), data_address(c), *leading, *steps)
+        repeatable()
         return c
-
-    def _make_native(self) -> Callable[..., Any]:
-        if self.problem.batch is BatchMode.ADDRESS:
-            return self.__call__
-        return bind_native(
-            self,
-            BatchReduceRecord.of(
-                self.problem.operands, self.problem.count, self.problem.flops // 2, self.address
-            ),
-        )
 
     def _batch(self, operand: Operand, arrays: Any) -> list[Array]:
         """The matrices of one input, each checked."""

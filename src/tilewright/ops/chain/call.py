@@ -11,6 +11,8 @@ import numpy as np
 from tilewright.cached import cached_property
 from tilewright.calls.kernel import ArrayKernel
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides
+from tilewright.calls.recording import new_array, repeatable
+from tilewright.calls.repeated import repeated_method
 from tilewright.errors import ChainOperands
 from tilewright.macro.packing import PanelForm, panel_form
 from tilewright.ops.chain.problem import LinearChain
@@ -38,6 +40,7 @@ class LinearChainKernel(ArrayKernel):
         """The tiles of every weight."""
         return panel_form(self.problem.types, Role.B, self.machine)
 
+    @repeated_method
     def __call__(
         self,
         x: Array,
@@ -67,7 +70,7 @@ class LinearChainKernel(ArrayKernel):
         ):
             if len(given) != required:
                 raise ChainOperands(kernel=self.name, name=name, found=len(given), required=required)
-        y = np.empty((len(x), problem.sizes[-1]), problem.dtype.numpy) if out is None else out
+        y = new_array((len(x), problem.sizes[-1]), problem.dtype.numpy) if out is None else out
         given_of: dict[str, Any] = {"x": x, "y": y}
         for number, weight in enumerate(weights, 1):
             given_of[f"weight{number}"] = weight
@@ -78,6 +81,7 @@ class LinearChainKernel(ArrayKernel):
         strides = element_strides(x)[0], element_strides(y)[0]
         work = len(x) * sum(inner * outer for inner, outer in pairwise(problem.sizes))
         self.launch((*map(data_address, arrays), len(x), *strides), work)
+        repeatable()
         return y
 
     def _rows(self, operand: Operand, given: Any) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 
 from tilewright.cached import cached_property
 from tilewright.calls.operands import Array, data_address, overlaps_itself
+from tilewright.calls.recording import repeatable
+from tilewright.calls.repeated import repeated_method
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import OutOverlapsItself
 from tilewright.macro.blocking import Blocking
@@ -85,6 +87,7 @@ class ContractionKernel(Kernel):
     def _calls(self) -> dict[tuple[int, ...], ContractionCall]:
         return {}
 
+    @repeated_method
     def __call__(self, *operands: Array, bias: Array | None = None, sizes: Sequence[int] = ()) -> Array:
         """Computes into the last operand and returns it.
 
@@ -123,6 +126,7 @@ class ContractionKernel(Kernel):
             self._check(call, given, out)
         if call.shortest > 0:
             self._run(call, given, key)
+            repeatable()
         elif all(one.size != 0 for one in call.problem.having("out")):
             _fill(call.problem, dict(zip(names, given, strict=True)))
         return out
@@ -183,6 +187,7 @@ class ContractionKernel(Kernel):
         lengths: tuple[int, ...] = ()
         if call.tables is not None:
             tables, lengths = call.tables.addresses, tuple(call.tables.sizes.values())
+            call.tables.declare()
         self.launch((*map(data_address, arrays), *tables, *sizes, *lengths), call.work)
 
 

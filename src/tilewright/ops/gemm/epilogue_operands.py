@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, check_operand
 from tilewright.calls.promotion import kind_of, same_kind
+from tilewright.calls.recording import constant
 from tilewright.errors import InvalidScalar, OperandMismatch, StepOperands, StepShape, UnsafeCast, shown
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.arguments import as_number, parse_choice
@@ -59,7 +60,7 @@ def _matrix(kernel: str, operand: Operand, value: Any, shape: tuple[int, int]) -
     if shape == (1, 1) and number is not None:
         if isinstance(number, complex) and operand.dtype.kind is not Kind.COMPLEX:
             raise InvalidScalar(name=operand.name, found=shown(value), required="a real number")
-        array = np.array([[factor(number, operand.name, operand.dtype)]], kind)
+        array = constant(np.array([[factor(number, operand.name, operand.dtype)]], kind))
     else:
         array = value
         if isinstance(array, np.ndarray) and array.ndim == 1 and 1 in shape:

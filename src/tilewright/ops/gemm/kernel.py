@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -22,12 +22,12 @@ from tilewright.calls.batch import (
 from tilewright.calls.fastcall import Turns
 from tilewright.calls.kernel import ArrayKernel
 from tilewright.calls.kernels import kernel_for
-from tilewright.calls.native_kernel import GemmRecord, bind_native
 from tilewright.calls.operands import Array, data_address, element_strides
-from tilewright.calls.recording import keep
+from tilewright.calls.recording import keep, repeatable
+from tilewright.calls.repeated import repeated_method
 from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT
 from tilewright.compiler.scratch import scratch_for, scratch_pool
-from tilewright.errors import InvalidScalar, ScratchAllocation
+from tilewright.errors import InvalidScalar
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.gemm.epilogue_operands import step_matrices
 from tilewright.ops.gemm.exact_sizes import exact_table
@@ -217,6 +217,7 @@ class GemmKernel(ArrayKernel):
                 run(address, count, *steps, *places, *found.leading, team)
         return True
 
+    @repeated_method
     def __call__(
         self, a: Array, b: Array, c: Array, *, alpha: complex = 1.0, beta: complex = 0.0, **operands: Any
     ) -> Array:
@@ -246,18 +247,8 @@ class GemmKernel(ArrayKernel):
         if pool.table.wanted:  # native calls arrived here because no scratch block was free
             with afterwards(self.name):
                 pool.supply()
+        repeatable()
         return c
-
-    def _make_native(self) -> Callable[..., Any]:
-        if self.problem.epilogue:
-            return self.__call__
-        pool = self.pool
-        with contextlib.suppress(ScratchAllocation):  # a call that finds no free block goes through Python
-            pool.supply()
-        record = GemmRecord.of(
-            self.problem.operands, self.types.acc, self.address, pool.table_address, self.turns
-        )
-        return bind_native(self, record)
 
 
 def _better_transposed(a: Array, c: Array, *, is_complex: bool) -> bool:

@@ -13,6 +13,8 @@ from tilewright.cached import cached_property
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides
 from tilewright.calls.promotion import kind_of, no_common_dtype, promoted_dtype
+from tilewright.calls.recording import repeatable
+from tilewright.calls.repeated import repeated_method
 from tilewright.errors import (
     ForeignPacked,
     PackedDtype,
@@ -60,9 +62,7 @@ class PackedGemmKernel(GemmKernel):
         }
         return {name: forms[name] for name in self.problem.packed}
 
-    def _make_native(self) -> Any:
-        return self.__call__
-
+    @repeated_method
     def __call__(
         self, a: Any, b: Any, c: Array, *, alpha: complex = 1.0, beta: complex = 0.0, **operands: Any
     ) -> Array:
@@ -87,6 +87,7 @@ class PackedGemmKernel(GemmKernel):
         del function_ready
         with self.pool.block() as scratch:
             self.run_packed(arrays, (m, n, k), factors, scratch, (*vectors, *steps))
+        repeatable()
         return c
 
     @cached_property

@@ -13,6 +13,8 @@ from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.pieces import copy_to
 from tilewright.calls.promotion import same_kind, store
+from tilewright.calls.recording import repeatable
+from tilewright.calls.repeated import repeated_method
 from tilewright.errors import (
     InvalidOperand,
     OutDtype,
@@ -35,6 +37,7 @@ class Mmt4dKernel(ArrayKernel):
 
     problem: Mmt4d
 
+    @repeated_method
     def __call__(self, lhs: Array, rhs: Array, out: Array, *, beta: int = 0) -> Array:
         """out = lhs · rhsᵀ + beta · out on C-contiguous tiles of the problem's sizes and types.
 
@@ -43,11 +46,16 @@ class Mmt4dKernel(ArrayKernel):
         OperandMismatch : if an array has another shape, dtype or layout, before out changes.
         ForeignKernel : if the kernel was compiled for another machine.
         """
+        self.run(lhs, rhs, out, beta)
+        repeatable()
+        return out
+
+    def run(self, lhs: Array, rhs: Array, out: Array, beta: int) -> None:
+        """The same as part of another call."""
         adds = int(check_number(beta, "beta") != 0)
         counts = self._check((lhs, rhs, out))
         work = lhs.size * rhs.shape[0] * rhs.shape[2]
         self.launch((*map(data_address, (lhs, rhs, out)), *counts, adds), work)
-        return out
 
     def _check(self, arrays: tuple[Array, ...]) -> tuple[int, ...]:
         known = {name: getattr(self.problem, name) for name in (*TILE_COUNTS, "m0", "n0", "k0")}
@@ -163,7 +171,7 @@ def mmt4d(lhs4d: Any, rhs4d: Any, out4d: Array | None = None) -> Array:
         if out4d is None:
             out[...] = 0
         return out
-    kernel(_contiguous(lhs), _contiguous(rhs), target, beta=int(out4d is not None))
+    kernel.run(_contiguous(lhs), _contiguous(rhs), target, int(out4d is not None))
     if target is not out:
         store(target, out)
     return out

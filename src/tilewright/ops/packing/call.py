@@ -12,6 +12,8 @@ from tilewright.calls.foreign import as_array
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides, whole_strides
 from tilewright.calls.pieces import PIECE, as_type, copied, copy_to
+from tilewright.calls.recording import not_repeatable, repeatable
+from tilewright.calls.repeated import repeated_method
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.target import resolve_target
 from tilewright.errors import InvalidOperand, InvalidTiles, NotPacked, shown
@@ -27,6 +29,7 @@ from tilewright.ops.transpose.call import transpose
 from tilewright.spec.arguments import MAX_TILE, as_integers, as_items, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Role
+from tilewright.threads.pool import without_team
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +48,7 @@ class PackingKernel(Kernel):
         problem = self.problem
         return PackedForm(problem.role, problem.dtype, problem.other, self.blocking, self.machine.isa.name)
 
+    @repeated_method
     def __call__(self, matrix: Array, panels: Array) -> Array:
         """Packs a matrix of any strides into a C-contiguous array of the panels' shape, and returns that.
 
@@ -69,16 +73,24 @@ class PackingKernel(Kernel):
         if np.may_share_memory(matrix, panels):
             self._refuse(target, "memory", "shared with the source", "separate from it")
         if panels.size:
-            self._pack(matrix, panels, lanes, depth)
+            self.run(matrix, panels)
+        repeatable()
         return panels
 
-    def _pack(self, matrix: Array, panels: Array, lanes: int, depth: int) -> None:
-        """Some panels in each call, between which signal handlers run; of one panel, some depths."""
+    def run(self, matrix: Array, panels: Array) -> None:
+        """Packs a matrix that fits: some panels in each call, or some depths of one panel.
+
+        Signal handlers run in between.
+        """
+        lanes, depth = self.problem.role.lanes_and_depth(matrix.shape)
         lane_step, depth_step = self.problem.role.lanes_and_depth(element_strides(matrix))
         a, to, size = data_address(matrix), data_address(panels), matrix.itemsize
         form, (across, deep) = self.blocking, self.blocking.parts.spread
         unit = form.lanes // math.gcd(form.lanes, across)  # lanes of the matrix that are whole panels
         step = max(unit, PIECE // max(depth, 1) // unit * unit)
+        without_team(min(matrix.size, PIECE))
+        if matrix.size > PIECE:
+            not_repeatable("a matrix that is packed in pieces")
         one_panel = step * across == form.lanes
         deeper = max(form.unit, PIECE // unit // form.unit * form.unit) if one_panel else max(depth, 1)
         for lane in range(0, lanes, step):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array, data_address
+from tilewright.calls.recording import constant
 from tilewright.compiler.kernel import Kernel
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
@@ -39,6 +40,11 @@ class Tables(NamedTuple):
         """Multiply-adds; none where there is nothing to write."""
         batch, m, n, k, _ = self.sizes.values()
         return batch * m * n * max(k, 1)
+
+    def declare(self) -> None:
+        """Tells a recording that the tables follow from sizes and strides."""
+        for array in self.arrays:
+            constant(array)
 
 
 def _runs(offsets: Array) -> Array:
@@ -133,6 +139,7 @@ def run_scattered(
     The third one has the type of the sums, and shares no memory with the others.
     """
     if tables.work:
+        tables.declare()
         sizes = tables.sizes.values()
         arguments = (*map(data_address, arrays), *tables.addresses, *sizes, alpha, beta)
         kernel.launch(arguments, tables.work)

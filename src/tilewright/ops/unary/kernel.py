@@ -15,12 +15,15 @@ from tilewright.calls.operands import (
     leading_dimension,
 )
 from tilewright.calls.pieces import PIECE, pieces
+from tilewright.calls.recording import repeatable
+from tilewright.calls.repeated import repeated_method
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import LeadingDimension
 from tilewright.ops.unary.problem import Unary
 from tilewright.preparing import once_property
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout, Operand
+from tilewright.threads.pool import without_team
 
 
 class UnaryKernel(Kernel):
@@ -43,6 +46,7 @@ class UnaryKernel(Kernel):
 
     problem: Unary
 
+    @repeated_method
     def __call__(self, a: Array | None, b: Array) -> Array:
         """b = op(a) on arrays of the problem's shapes, dtype and layouts.
 
@@ -68,8 +72,10 @@ class UnaryKernel(Kernel):
         if b.size > max(PIECE, self.blocking.stream_from):
             self._in_pieces(a, b)
         elif b.size:
+            without_team(b.nbytes)  # a byte takes about as long as a multiply-add
             hardcoded = self.problem.m is not None and self.problem.n is not None
             function(source[0], data_address(b), *source[1:], *strides_b, *(() if hardcoded else b.shape))
+        repeatable()
         return b
 
     def _in_pieces(self, a: Array | None, b: Array) -> None:
