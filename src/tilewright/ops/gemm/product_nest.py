@@ -78,27 +78,31 @@ def computed_transposed(problem: Gemm) -> bool:
     return problem.c is Layout.COL and not problem.types.is_complex
 
 
+def extent(name: str, known: int | None) -> Expression:
+    """A size: a constant where the problem fixes it, else its name."""
+    return Name(name) if known is None else Constant(known)
+
+
+def strides_of(name: str, layout: Layout) -> tuple[Expression, Expression]:
+    """The row and column stride of a matrix, which are not read where it is packed.
+
+    Before: ``a`` in row-major layout. After: ``(rs_a, 1)``.
+    """
+    row = Constant(1) if layout is Layout.COL else Name(f"rs_{name}")
+    column = Constant(1) if layout is Layout.ROW else Name(f"cs_{name}")
+    return row, column
+
+
 def sizes_of(problem: Gemm) -> Sizes:
     """Constants for what the problem fixes, names for the rest.
 
     Before: ``Gemm(k=64, a="row")``. After: ``k = 64``, ``cs_a = 1``, everything else by name.
     """
-
-    def size(name: str, known: int | None) -> Expression:
-        return Name(name) if known is None else Constant(known)
-
-    def strides(name: str, layout: Layout) -> tuple[Expression, Expression]:
-        row = Constant(1) if layout is Layout.COL else Name(f"rs_{name}")  # not used where it is packed
-        column = Constant(1) if layout is Layout.ROW else Name(f"cs_{name}")
-        return row, column
-
     return Sizes(
-        size("m", problem.m),
-        size("n", problem.n),
-        size("k", problem.k),
-        *strides("a", problem.a),
-        *strides("b", problem.b),
-        *strides("c", problem.c),
+        *(extent(name, getattr(problem, name)) for name in "mnk"),
+        *strides_of("a", problem.a),
+        *strides_of("b", problem.b),
+        *strides_of("c", problem.c),
     )
 
 
@@ -111,9 +115,7 @@ def residual_strides(problem: Gemm) -> dict[str, tuple[Expression, Expression]]:
     for step, _, name in problem.steps:
         if isinstance(step, Residual) and name is not None:
             (layout,) = (operand.layout for operand in problem.step_operands if operand.name == name)
-            row = Constant(1) if layout is Layout.COL else Name(f"rs_{name}")
-            column = Constant(1) if layout is Layout.ROW else Name(f"cs_{name}")
-            found[name] = (row, column)
+            found[name] = strides_of(name, layout)
     return found
 
 

@@ -34,18 +34,11 @@ from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking, choose_blocking, depth_unit
 from tilewright.macro.partition import (
-    COLUMN_TASKS,
-    LEAST_COLUMN_TILES,
-    LEAST_TILES,
-    PACKED_PANELS,
-    ROW_TASKS,
-    THREAD_TASKS,
     parallel,
-    share,
-    tasks,
 )
 from tilewright.ops.gemm.nest import balanced
-from tilewright.ops.gemm.product_nest import SCALARS, Nest, Sizes
+from tilewright.ops.gemm.product_nest import SCALARS, Nest, Sizes, extent, strides_of
+from tilewright.ops.triangular.blocks import column_blocks, kept_rows, task_columns
 from tilewright.ops.triangular.syr2k_problem import Syrk
 from tilewright.spec.problem import Layout
 
@@ -265,10 +258,8 @@ class SymmetricNest:
         columns = parallel("jj", jc, jend, Name("jn"), *inside)
         rows = parallel("iq", Constant(0), end - first, Name("mc"), columns)
         panels = parallel("jp", jc, jend, Name("np"), *self.pack_columns())
-        across = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(end - first, Name("mc")), 1))
         return (
-            Let("jn", maximum(share(jend - jc, step, across), LEAST_COLUMN_TILES * step)),
-            Let("np", share(jend - jc, PACKED_PANELS * step, tasks(COLUMN_TASKS))),
+            *task_columns(nest, end - first),
             self.depth_loop(panels, rows),
         )
 
@@ -286,44 +277,22 @@ class SymmetricNest:
 
     def body(self) -> tuple[Statement, ...]:
         """The whole nest."""
-        nest, mr = self.nest, self.nest.tile.mr
-        n, jc, jend = nest.sizes.n, Name("jc"), Name("jend")
-        rows_a_task = maximum(share(n, mr, tasks(ROW_TASKS)), LEAST_TILES * mr)
+        nest = self.nest
         most_columns = nest.blocking.nc // nest.parts
-        first, end = (jc, n) if self.triangle.lower else (Constant(0), jend)
-        if nest.sums is None:
-            inside = self.block(first, end)
-        else:
-            # Unfinished sums cannot be stored in C, which would round them; a separate block keeps them.
+        if nest.sums is not None:  # C would round unfinished sums; a separate block keeps them
             most_columns = min(most_columns, SUMS_COLUMNS // nest.tile.nr * nest.tile.nr)
-            rows = SUMS_ROWS // mr * mr
-            ib = Name("ib")
-            inside = (Loop("ib", first, end, Constant(rows), self.block(ib, minimum(ib + rows, end))),)
-        return (
-            Let("depths", Unless("alpha", nest.sizes.k)),
-            Let("kc", balanced(nest.sizes.k, self.most_depths, depth_unit(nest.instruction))),
-            Let("mc", minimum(balanced(n, nest.blocking.mc, mr), rows_a_task)),
-            Let("nc", balanced(n, most_columns, nest.columns_step)),
-            Loop("jc", Constant(0), n, Name("nc"), (Let("jend", minimum(jc + Name("nc"), n)), *inside)),
-        )
+        kc = balanced(nest.sizes.k, self.most_depths, depth_unit(nest.instruction))
+        lower = self.triangle.lower
+        first, end = (Name("jc"), nest.sizes.n) if lower else (Constant(0), Name("jend"))
+        blocks = column_blocks(nest, kc, most_columns, kept_rows(nest, first, end, self.block))
+        return (Let("depths", Unless("alpha", nest.sizes.k)), *blocks)
 
 
 def _sizes(problem: Syrk, left: str, right: str) -> Sizes:
     """The sizes of one product: rows are those of `left`, columns the rows of `right`."""
-
-    def size(name: str, known: int | None) -> Expression:
-        return Name(name) if known is None else Constant(known)
-
-    def strides(name: str) -> tuple[Expression, Expression]:
-        layout = getattr(problem, name)
-        row: Expression = Constant(1) if layout is Layout.COL else Name(f"rs_{name}")
-        column: Expression = Constant(1) if layout is Layout.ROW else Name(f"cs_{name}")
-        return row, column
-
-    n, (row, column), c = size("n", problem.n), strides(right), strides("c")
-    if _transposed(problem):
-        c = c[1], c[0]
-    return Sizes(n, n, size("k", problem.k), *strides(left), column, row, *c)
+    n, k = extent("n", problem.n), extent("k", problem.k)
+    rows, columns, c = (strides_of(name, getattr(problem, name)) for name in (left, right, "c"))
+    return Sizes(n, n, k, *rows, *columns[::-1], *(c[::-1] if _transposed(problem) else c))
 
 
 def _transposed(problem: Syrk) -> bool:

@@ -26,7 +26,6 @@ from tilewright.ir.nodes import (
     TileMatmul,
     UnaryMap,
     Unless,
-    ceildiv,
     maximum,
     minimum,
     roundup,
@@ -35,21 +34,13 @@ from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking, choose_blocking, depth_unit
 from tilewright.macro.partition import (
-    COLUMN_TASKS,
-    LEAST_COLUMN_TILES,
-    LEAST_TILES,
-    PACKED_PANELS,
-    ROW_TASKS,
-    THREAD_TASKS,
     parallel,
-    share,
-    tasks,
 )
 from tilewright.ops.gemm.nest import balanced
-from tilewright.ops.gemm.product_nest import Nest, Sizes
+from tilewright.ops.gemm.product_nest import Nest, Sizes, extent, strides_of
+from tilewright.ops.triangular.blocks import column_blocks, kept_rows, task_columns
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.spec.functions import UnaryOp
-from tilewright.spec.problem import Layout
 
 #: Run-time parameters in the order of the C signature.
 TRMM_SIZES = ("m", "n", "rs_a", "cs_a", "rs_b", "cs_b", "rs_c", "cs_c")
@@ -226,54 +217,33 @@ class TriangularNest:
         rows = parallel("ic", begin, stop, Name("mc"), parallel("jj", jc, jend, Name("jn"), *inside))
         pack_b = nest.pack_b(jp, minimum(Name("np"), jend - jp), jp - jc)
         panels = parallel("jp", jc, jend, Name("np"), pack_b)
-        across = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(end - first, Name("mc")), 1))
         depth = Let("depth", Unless("alpha", minimum(Name("kc"), nest.sizes.k - pc)))
         earlier = roundup(first + 1, Name("kc")) - Name("kc")  # the block of depths that has the first row
         depths = (Constant(0), end) if self.lower or first == Constant(0) else (earlier, nest.sizes.k)
         return (
-            Let("jn", maximum(share(jend - jc, step, across), LEAST_COLUMN_TILES * step)),
-            Let("np", share(jend - jc, PACKED_PANELS * step, tasks(COLUMN_TASKS))),
+            *task_columns(nest, end - first),
             Loop("pc", *depths, Name("kc"), (depth, panels, rows)),
             *self._moved(first, end),
         )
 
     def body(self) -> tuple[Statement, ...]:
         """The whole nest."""
-        nest, mr = self.nest, self.nest.tile.mr
-        m, n, jc = nest.sizes.m, nest.sizes.n, Name("jc")
-        rows_a_task = maximum(share(m, mr, tasks(ROW_TASKS)), LEAST_TILES * mr)
+        nest = self.nest
         most_columns = nest.blocking.nc // nest.parts
-        if nest.sums is None:
-            inside = self.block(Constant(0), m)
-        else:
+        if nest.sums is not None:
             most_columns = min(most_columns, SUMS_COLUMNS // nest.tile.nr * nest.tile.nr // nest.parts)
-            rows = SUMS_ROWS // mr * mr
-            ib = Name("ib")
-            inside = (Loop("ib", Constant(0), m, Constant(rows), self.block(ib, minimum(ib + rows, m))),)
-        return (
-            Let("kc", balanced(nest.sizes.k, self.most_depths, self.depth_step)),
-            Let("mc", minimum(balanced(m, nest.blocking.mc, mr), rows_a_task)),
-            Let("nc", balanced(n, most_columns, nest.columns_step)),
-            Loop("jc", Constant(0), n, Name("nc"), (Let("jend", minimum(jc + Name("nc"), n)), *inside)),
-        )
+        kc = balanced(nest.sizes.k, self.most_depths, self.depth_step)
+        inside = kept_rows(nest, Constant(0), nest.sizes.m, self.block)
+        return column_blocks(nest, kc, most_columns, inside)
 
 
 def _sizes(problem: Trmm) -> Sizes:
     """The sizes of C = T · B; of a product with T on the right those of Cᵀ = Tᵀ · Bᵀ."""
-
-    def size(name: str, known: int | None) -> Expression:
-        return Name(name) if known is None else Constant(known)
-
-    def strides(name: str) -> tuple[Expression, Expression]:
-        layout = getattr(problem, name)
-        row: Expression = Constant(1) if layout is Layout.COL else Name(f"rs_{name}")
-        column: Expression = Constant(1) if layout is Layout.ROW else Name(f"cs_{name}")
-        return (row, column) if problem.side is Side.LEFT else (column, row)
-
-    m, n = size("m", problem.m), size("n", problem.n)
-    if problem.side is Side.RIGHT:
-        m, n = n, m
-    return Sizes(m, n, m, *strides("a"), *strides("b"), *strides("c"))
+    m, n = extent("m", problem.m), extent("n", problem.n)
+    a, b, c = (strides_of(name, getattr(problem, name)) for name in "abc")
+    if problem.side is Side.LEFT:
+        return Sizes(m, n, m, *a, *b, *c)
+    return Sizes(n, m, n, *a[::-1], *b[::-1], *c[::-1])
 
 
 def build_trmm(problem: Trmm, blocking: Blocking, machine: Machine, name: str) -> Program:
