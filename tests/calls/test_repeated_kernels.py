@@ -160,3 +160,71 @@ def test_numbers_for_operands_of_an_epilogue() -> None:
 )
 def test_kernels_of_other_problems(problem: Any, operands: tuple[Array, ...]) -> None:
     check(kernel(problem), *operands)
+
+
+# --- public functions -------------------------------------------------------------------------------
+
+WIDE = values(8, 8, dtype="f8")
+
+
+@pytest.mark.parametrize(
+    ("function", "operands", "options"),
+    [
+        (tw.syrk, (A,), {}),
+        (tw.syrk, (A,), {"lower": False, "alpha": 2.0}),
+        (tw.syrk, (A, C), {"beta": 0.5}),
+        (tw.syrk, (A, np.asfortranarray(C)), {"threads": 1}),
+        (tw.syrk, (A[::-1],), {}),
+        (tw.syrk, (A3,), {}),
+        (tw.syr2k, (A, B), {}),
+        (tw.syr2k, (A, WIDE), {"lower": False}),
+        (tw.syr2k, (A3, B), {}),
+        (tw.trmm, (A, B), {}),
+        (tw.trmm, (A, B), {"side": "right", "unit": True, "lower": False, "alpha": 0.5}),
+        (tw.trmm, (A, B, C), {}),
+        (tw.trmm, (A, C, C), {}),
+        (tw.trmm, (WIDE, B), {}),
+        (tw.trmm, (A3, B.T), {}),
+        (tw.mmt4d, (values(2, 8, 4, 1), values(1, 8, 8, 1)), {}),
+        (tw.mmt4d, (values(2, 8, 4, 1), values(1, 8, 8, 1), values(2, 1, 4, 8)), {}),
+        (tw.mmt4d, (values(2, 8, 4, 1), values(1, 8, 8, 1), values(2, 1, 8, 4).swapaxes(2, 3)), {}),
+    ],
+    ids=lambda value: ",".join(map(str, value)) if isinstance(value, dict) else None,
+)
+def test_triangles_and_tiles(function: Any, operands: tuple[Array, ...], options: dict[str, Any]) -> None:
+    check(function, *operands, **options)
+
+
+def test_a_triangle_that_is_not_computed_is_zero() -> None:
+    for _ in range(3):
+        np.testing.assert_array_equal(np.triu(tw.syrk(A), 1), 0)
+
+
+def test_complex_factors_stay_in_python() -> None:
+    a, b = values(4, 4).astype("c16"), values(4, 4).astype("c16")
+    for _ in range(3):
+        np.testing.assert_allclose(tw.trmm(a, b, alpha=2j), 2j * np.tril(a) @ b)
+        np.testing.assert_allclose(tw.syrk(a, alpha=2j), np.tril(2j * a @ a.T))
+
+
+@pytest.mark.parametrize("name", ["packed", "unpacked"])
+def test_packed_operands(name: str) -> None:
+    first, second = tw.pack(A), tw.pack(B)
+    product = kernel(tw.Gemm(dtype="f32", b="packed"))
+    for weight, dense in ((first, A), (second, B)):
+        if name == "unpacked":
+            check(lambda weight=weight: tw.unpack(weight))
+            np.testing.assert_array_equal(tw.unpack(weight), dense)
+        else:
+            check(lambda a, c, weight=weight: product(a, weight, c), A3[0], C)
+            np.testing.assert_allclose(product(A3[0], weight, C), A3[0] @ dense, rtol=1e-4, atol=1e-5)
+
+
+def test_a_kernel_is_not_kept_by_its_recipes() -> None:
+    product = tw.compile(tw.Gemm(8, 8, 8, "f32", strategy="tiling"))
+    for _ in range(3):
+        product(A, B, C)
+    code, whole = weakref.ref(product._code), weakref.ref(product)
+    del product
+    gc.collect()
+    assert (whole(), code()) == (None, None)

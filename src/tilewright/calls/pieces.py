@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.calls.operands import Array
-from tilewright.calls.recording import new_array, new_like
+from tilewright.calls.recording import constant, new_array, new_like
 from tilewright.recorder import current
 
 #: Elements of a piece: 1 to 20 ms, so that the overhead of the Python loop is negligible.
@@ -67,6 +67,15 @@ def copy_to(target: Array, source: Array, casting: Any = "same_kind", where: Any
     for part in pieces(target.shape, target.strides):
         mask = True if chosen is True else chosen[part]
         np.copyto(target[part], values[part], casting=casting, where=mask)
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> Array:
+    """`numpy.zeros`, known to a recording."""
+    if current.recorder is None:
+        return np.zeros(shape, dtype)
+    found = new_array(shape, dtype)
+    copy_to(found, constant(np.zeros((), dtype)))
+    return found
 
 
 def report_copy(target: Array, source: Array, where: Any = True) -> None:

@@ -186,7 +186,8 @@ def _tiles(packed: PackedMatrix) -> Array:
         elements = contiguous(elements_of(packed), np.dtype(np.uint8))
         lanes, depth = Role.B.lanes_and_depth(packed.shape)
         data = aligned_empty(form.shape(lanes, depth), form.storage.cell.numpy)
-        kept = packed.routes[form] = kernel(elements, data)
+        kernel.run(elements, data)
+        kept = packed.routes[form] = data
     tiles: Array = kept
     return tiles
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -13,8 +14,8 @@ from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.pieces import copy_to
 from tilewright.calls.promotion import same_kind, store
-from tilewright.calls.recording import repeatable
-from tilewright.calls.repeated import repeated_method
+from tilewright.calls.recording import constant, new_array, repeatable
+from tilewright.calls.repeated import repeated, repeated_method
 from tilewright.errors import (
     InvalidOperand,
     OutDtype,
@@ -28,6 +29,9 @@ from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
 from tilewright.ops.packing.words import tiles_of
 from tilewright.ops.transpose.call import transpose
 from tilewright.spec.arguments import check_number, out_array
+
+#: Bytes of an array that starts on a page.
+LARGE = 1 << 16
 
 _AXES = {"lhs": ("m1", "k1", "m0", "k0"), "rhs": ("n1", "k1", "n0", "k0"), "out": ("m1", "n1", "m0", "n0")}
 
@@ -86,6 +90,13 @@ def mmt4d_kernel(tiles: tuple[int, int, int], lhs: np.dtype[Any], rhs: np.dtype[
     return kernel
 
 
+def _empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """New tiles, which start on a page if there are several pages of them."""
+    if math.prod(shape) * dtype.itemsize <= LARGE:
+        return new_array(shape, dtype)
+    return aligned_empty(shape, dtype)
+
+
 def _tiles(value: Any, name: str) -> Array:
     """An operand as an array of four axes."""
     if isinstance(value, PackedMatrix):
@@ -100,13 +111,14 @@ def _contiguous(array: Array) -> Array:
     """The tiles one behind the other, in native byte order."""
     if array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative:
         return array
-    copied = aligned_empty(array.shape, array.dtype.newbyteorder("="))
+    copied = _empty(array.shape, array.dtype.newbyteorder("="))
     if array.dtype.isnative:
         return transpose(array, tuple(range(4)), copied)
     copy_to(copied, array)
     return copied
 
 
+@repeated
 def mmt4d(lhs4d: Any, rhs4d: Any, out4d: Array | None = None) -> Array:
     """The product of tiled matrices, the second one transposed: linalg.mmt4d of MLIR.
 
@@ -157,19 +169,23 @@ def mmt4d(lhs4d: Any, rhs4d: Any, out4d: Array | None = None) -> Array:
     kernel = mmt4d_kernel((m0, n0, k0), lhs.dtype.newbyteorder("="), rhs.dtype.newbyteorder("="))
     dtype = kernel.problem.out_dtype.numpy
     if out4d is None:
-        out: Array = aligned_empty(shape, dtype)
+        out: Array = _empty(shape, dtype)
     elif not same_kind(dtype, out4d.dtype):
         raise OutDtype(found=out4d.dtype, required=dtype)
     else:
         out = out4d
     shared = any(np.may_share_memory(out, array) for array in (lhs, rhs))
     plain = out.dtype == dtype and out.flags.c_contiguous and out.flags.aligned and not shared
-    target = out if plain else np.array(out, dtype=dtype, order="C")
+    target = out
+    if not plain:
+        target = _empty(shape, dtype)
+        copy_to(target, out, "unsafe")
+    repeatable()
     if out.size == 0:
         return out
     if lhs.size == 0 or rhs.size == 0:
         if out4d is None:
-            out[...] = 0
+            copy_to(out, constant(np.zeros((), dtype)))
         return out
     kernel.run(_contiguous(lhs), _contiguous(rhs), target, int(out4d is not None))
     if target is not out:

@@ -12,7 +12,7 @@ from tilewright.calls.foreign import as_array
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, check_operand, data_address, element_strides, whole_strides
 from tilewright.calls.pieces import PIECE, as_type, copied, copy_to
-from tilewright.calls.recording import not_repeatable, repeatable
+from tilewright.calls.recording import new_array, not_repeatable, repeatable
 from tilewright.calls.repeated import repeated_method
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.target import resolve_target
@@ -72,8 +72,7 @@ class PackingKernel(Kernel):
                 self._refuse(target, what, found, needed)
         if np.may_share_memory(matrix, panels):
             self._refuse(target, "memory", "shared with the source", "separate from it")
-        if panels.size:
-            self.run(matrix, panels)
+        self.run(matrix, panels)
         repeatable()
         return panels
 
@@ -82,6 +81,8 @@ class PackingKernel(Kernel):
 
         Signal handlers run in between.
         """
+        if not panels.size:
+            return
         lanes, depth = self.problem.role.lanes_and_depth(matrix.shape)
         lane_step, depth_step = self.problem.role.lanes_and_depth(element_strides(matrix))
         a, to, size = data_address(matrix), data_address(panels), matrix.itemsize
@@ -129,7 +130,8 @@ def pack(
     kernel = packing_kernel(which, dtype, dtype, resolve_target(target))
     panels = kernel.blocking
     data = aligned_empty(panels.shape(lanes, depth), panels.storage.cell.numpy)
-    return PackedMatrix(kernel.form(), (array.shape[0], array.shape[1]), kernel(array, data))
+    kernel.run(array, data)
+    return PackedMatrix(kernel.form(), (array.shape[0], array.shape[1]), data)
 
 
 def check_tiles(tiles: Sequence[int], required: str) -> tuple[int, ...]:
@@ -208,7 +210,8 @@ def repacked(packed: PackedMatrix) -> PackedMatrix:
     data = aligned_empty(
         kernel.blocking.shape(*form.role.lanes_and_depth(packed.shape)), kernel.blocking.storage.cell.numpy
     )
-    return PackedMatrix(kernel.form(), packed.shape, kernel(unpack(packed), data))
+    kernel.run(unpack(packed), data)
+    return PackedMatrix(kernel.form(), packed.shape, data)
 
 
 def unpack(packed: PackedMatrix) -> Array:
@@ -220,7 +223,7 @@ def unpack(packed: PackedMatrix) -> Array:
         return dequantised(packed)
     lanes, depth = form.role.lanes_and_depth(packed.shape)
     across, deep = form.panels.parts.spread
-    stored = np.empty((lanes * across, depth * deep), form.panels.storage.numpy)
+    stored = new_array((lanes * across, depth * deep), form.panels.storage.numpy)
     move_from_tiles(tiles_of(packed), stored)
     match form.panels.parts:
         case Parts.WHOLE:
@@ -228,9 +231,10 @@ def unpack(packed: PackedMatrix) -> Array:
         case Parts.SPLIT:
             found = stored.view(form.dtype.numpy)
         case Parts.ROTATED:  # a lane's real part is in its first row, its imaginary part in its second
-            found = np.empty((lanes, depth), form.dtype.numpy)
+            found = new_array((lanes, depth), form.dtype.numpy)
             copy_to(found.real, stored[0::2, 0::2])
             copy_to(found.imag, stored[1::2, 0::2])
     matrix = found if form.role is Role.A else transpose(found)
     assert matrix.shape == packed.shape
+    repeatable()
     return matrix

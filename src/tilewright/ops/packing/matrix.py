@@ -171,6 +171,10 @@ class PackedMatrix(Numbered):
         for array in (self.data4d, *self.vectors.values()):
             yield array.__array_interface__["data"][0], array.nbytes
 
+    def owned(self) -> list[object]:
+        """What products with it have made once."""
+        return list(self.routes.values())
+
     def __repr__(self) -> str:
         rows, columns = self.shape
         weights = self.form.weights

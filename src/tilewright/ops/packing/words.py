@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import PIECE, as_type
+from tilewright.calls.recording import not_repeatable
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.packing import PanelForm, weight_lanes
@@ -135,6 +136,7 @@ def tiles_of(packed: PackedMatrix) -> Array:
     if storage.held == 1:
         return data
     panels, deep, lanes, cells = data.shape
+    not_repeatable("elements that share a byte, which NumPy takes apart")
     found = np.empty((panels, deep, lanes, cells * storage.held), storage.numpy)
     shifts = np.arange(storage.held, dtype=np.uint8)[::-1] * storage.bits
     signed = np.int8 if storage.kind is Kind.SIGNED else np.uint8

@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
+from tilewright.calls.repeated import repeated
 from tilewright.compiler.target import resolve_target
 from tilewright.errors import UnsupportedArgument, shown
 from tilewright.machine.machine import Machine
@@ -74,6 +75,7 @@ def pack(
     return plain.pack(b, role=role, tiles=tiles, target=target)
 
 
+@repeated
 def unpack(packed: PackedMatrix) -> NDArray[Any]:
     """The matrix that was packed, bit for bit, C-contiguous, without the padding of its tiles.
 

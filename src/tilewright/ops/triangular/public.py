@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright.calls.recording import repeatable
+from tilewright.calls.repeated import repeated
 from tilewright.ops.triangular import trmm_call as implementation
 from tilewright.ops.triangular.syr2k_call import symmetric
 from tilewright.threads.pool import limited
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
+@repeated
 def syrk(
     a: ArrayLike,
     out: NDArray[Any] | None = None,
@@ -65,9 +68,12 @@ def syrk(
     Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §5.1.
     """
     with limited(threads):
-        return symmetric("syrk", [a], out, alpha=alpha, beta=beta, lower=lower)
+        found = symmetric("syrk", [a], out, alpha=alpha, beta=beta, lower=lower)
+    repeatable()
+    return found
 
 
+@repeated
 def syr2k(
     a: ArrayLike,
     b: ArrayLike,
@@ -114,9 +120,12 @@ def syr2k(
     Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §5.1.
     """
     with limited(threads):
-        return symmetric("syr2k", [a, b], out, alpha=alpha, beta=beta, lower=lower)
+        found = symmetric("syr2k", [a, b], out, alpha=alpha, beta=beta, lower=lower)
+    repeatable()
+    return found
 
 
+@repeated
 def trmm(
     a: ArrayLike,
     b: ArrayLike,
@@ -179,4 +188,6 @@ def trmm(
     Source: Dongarra et al., A Set of Level 3 Basic Linear Algebra Subprograms, ACM TOMS 16(1), 1990.
     """
     with limited(threads):
-        return implementation.trmm(a, b, out, alpha=alpha, lower=lower, unit=unit, side=side)
+        found = implementation.trmm(a, b, out, alpha=alpha, lower=lower, unit=unit, side=side)
+    repeatable()
+    return found

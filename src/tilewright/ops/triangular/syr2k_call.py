@@ -20,8 +20,9 @@ from tilewright.calls.operands import (
     overlaps_itself,
     whole_strides,
 )
-from tilewright.calls.pieces import as_type, copy_to
+from tilewright.calls.pieces import as_type, copy_to, zeros
 from tilewright.calls.promotion import computing_dtype
+from tilewright.calls.recording import not_repeatable
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import (
     BatchMismatch,
@@ -182,7 +183,7 @@ def prepare(
     if given is not None and fits(given, computed, tuple(operands)):
         target = given
     else:
-        target = np.zeros(shape, computed)
+        target = zeros(shape, computed)
         if given is not None and beta != 0:
             copy_to(target, given, where=triangle_mask(shape[-1], lower=lower))
         if given is not None:
@@ -196,6 +197,7 @@ def _complex_factors(
     function: str, arrays: list[Any], out: Any, alpha: complex, beta: complex, lower: bool
 ) -> Array:
     """Products by complex factors, which apply to the finished product."""
+    not_repeatable("complex factors, which NumPy applies")
     factors = as_matrices(function, arrays)
     given = None if out is None else check_array(out)
     computed = result_dtype(factors[0], factors[-1], given, None)
@@ -266,7 +268,7 @@ def _plain(arrays: list[Any], out: Any, alpha: Any, beta: Any, lower: bool) -> A
     if types is None:
         return None
     factors = factor(alpha, "alpha", types.acc), factor(beta, "beta", types.acc)
-    c = np.zeros(result, arrays[0].dtype) if out is None else out
+    c = zeros(result, arrays[0].dtype) if out is None else out
     across = is_transposed(c)
     kernel = symmetric_kernel(len(arrays), types, lower is not across)
     run_symmetric(kernel, tuple(arrays), c.T if across else c, *factors)

@@ -17,6 +17,7 @@ from tilewright.calls.operands import (
     element_strides,
 )
 from tilewright.calls.promotion import computing_dtype, store
+from tilewright.calls.recording import new_array, not_repeatable
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import BatchMismatch, InvalidScalar, TriangleNotSquare, TriangleShape, shown
 from tilewright.ops.gemm.call import as_operand, check_array, product_types, result_dtype
@@ -91,7 +92,7 @@ def _plain(a: Any, b: Any, out: Any, alpha: Any, triangular: Triangular) -> Arra
     if types is None:
         return None
     scalar = factor(alpha, "alpha", types.acc)
-    c = np.empty(shape, b.dtype) if out is None else out
+    c = new_array(shape, b.dtype) if out is None else out
     run_trmm(trmm_kernel(types, triangular, _layout(c)), a, b, c, scalar)
     return c
 
@@ -159,7 +160,7 @@ def prepare(a: Any, b: Any, out: Any = None, *, alpha: Any = 1, triangular: Tria
         factors.append(np.broadcast_to(one.view(types.a.numpy), (*shape[:-2], *one.shape[-2:])))
     target = given
     if target is None or not fits(target, computed, tuple(factors)):
-        target = np.empty(shape, computed)
+        target = new_array(shape, computed)
         copies += [] if given is None else ["out"]
     left, right = factors
     return TrmmCall(types, triangular, (left, right), target, given, alpha, later, tuple(copies))
@@ -194,6 +195,7 @@ def trmm(
         for place in np.ndindex(*c.shape[:-2]):
             run_trmm(kernel, left[place], right[place], c[place], call.alpha)
     if call.later is not None and call.alpha:
+        not_repeatable("a complex factor, which NumPy applies")
         target *= target.dtype.type(call.later)
     if given is None or target is given:
         return target
