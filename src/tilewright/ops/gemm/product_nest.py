@@ -99,7 +99,9 @@ def sizes_of(problem: Gemm) -> Sizes:
     Before: ``Gemm(k=64, a="row")``. After: ``k = 64``, ``cs_a = 1``, everything else by name.
     """
     return Sizes(
-        *(extent(name, getattr(problem, name)) for name in "mnk"),
+        extent("m", problem.m),
+        extent("n", problem.n),
+        extent("k", problem.k),
         *strides_of("a", problem.a),
         *strides_of("b", problem.b),
         *strides_of("c", problem.c),
