@@ -5,12 +5,15 @@ Apart from tiers.py, so that child processes need no pytest.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 from collections.abc import Callable, Iterable
 from itertools import combinations, product
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
+Test = TypeVar("Test", bound=Callable[..., None])
 
 #: Whether this is a run of `make test-all`: conftest.py sets the variable for workers and children.
 EVERY_TEST_RUNS = bool(os.environ.get("EVERY_TEST_RUNS"))
@@ -64,11 +67,39 @@ def covering(*parameters: Iterable[Any]) -> list[tuple[Any, ...]]:
 
 
 def check_each(cases: Iterable[T], check: Callable[[T], None]) -> None:
-    """Checks every case; the failures are reported together at the end."""
+    """Checks every case; the assertions that fail are reported together at the end."""
     failures = []
     for case in cases:
         try:
             check(case)
         except AssertionError as failure:
             failures.append(f"{case}: {failure}")
+        except Exception as error:
+            error.add_note(f"the case is {case}")
+            raise
     assert not failures, f"{len(failures)} cases fail:\n" + "\n".join(failures)
+
+
+def looped(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:
+    """A test that checks many short cases in a loop: as `pytest.mark.parametrize`, without a test for each.
+
+    Fixtures are those of one test for all cases.
+    """
+    kept, several = list(cases), not isinstance(names, str)
+
+    def decorate(test: Test) -> Test:
+        signature = inspect.signature(test)
+        own = names if isinstance(names, tuple) else (names,)
+
+        @functools.wraps(test)
+        def checked(**fixtures: Any) -> None:
+            def check(case: Any) -> None:
+                test(**fixtures, **dict(zip(own, case if several else (case,), strict=True)))
+
+            check_each(kept, check)
+
+        rest = [parameter for name, parameter in signature.parameters.items() if name not in own]
+        checked.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
+        return cast("Test", checked)
+
+    return decorate

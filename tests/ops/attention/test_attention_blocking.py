@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shares import looped
 
 from tilewright.errors import BlockNotMultiple, InvalidSize
 from tilewright.machine.catalog import find_machine, targets
@@ -82,7 +83,7 @@ def test_blocking_of_every_machine(name: str) -> None:
 
 @each_machine
 @each_dtype
-@pytest.mark.parametrize("head", [16, 64, 128, 256])
+@looped("head", [16, 64, 128, 256])
 def test_blocks_stay_in_their_parts_of_the_caches(name: str, dtype: DType, head: int) -> None:
     """(3'), (4') and (5), unless not even one tile, panel or unit of depth fits."""
     machine = find_machine(name)

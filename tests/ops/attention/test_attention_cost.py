@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from shares import looped
 
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.ops.attention.decode import MOST_ROWS, attention_cost, decode_queries
@@ -29,7 +30,7 @@ def test_where_the_schedules_meet(head: int, dtype: str, group: int, expected: r
 
 
 @pytest.mark.parametrize("target", targets())
-@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16"])
+@looped("dtype", ["f32", "f64", "bf16", "f16"])
 def test_one_query_reads_keys_where_they_stand(target: str, dtype: str) -> None:
     machine = find_machine(target)
     for head in (32, 64, 128, 256):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
-from shares import covering
+from shares import covering, looped
 from support import FENV, Array, filled, host_rows, no_flags, unaligned
 from tiers import crossed, pairwise
 
@@ -127,8 +127,8 @@ BATCHES: dict[str, Callable[[Array], Array]] = {
 
 
 @each_row
-@pytest.mark.parametrize("of_b", BATCHES)
-@pytest.mark.parametrize("of_a", BATCHES)
+@looped("of_b", BATCHES)
+@looped("of_a", BATCHES)
 def test_batch_strides(row: str, of_a: str, of_b: str) -> None:
     problem = BatchReduceGemm(9, 21, 6, 5, a="row", b="row", c="row")
     a, b, c = inputs(problem)

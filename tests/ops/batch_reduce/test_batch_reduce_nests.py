@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from shares import looped
 from support import filled
 
 from tilewright.ir.interpret import interpret
@@ -204,7 +205,7 @@ UNITS = ("cascadelake", "znver5", "sapphirerapids", "haswell", "neoverse-v2", "p
 
 
 @pytest.mark.parametrize("name", UNITS)
-@pytest.mark.parametrize("types", TYPES, ids=lambda types: ProductTypes.parse(*types).name)
+@looped("types", TYPES)
 def test_nests_of_every_type_equal_the_reference(
     name: str, types: tuple[str, str | None, str | None]
 ) -> None:

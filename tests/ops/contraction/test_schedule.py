@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shares import looped
 from support import Array, within
 from tiers import draws
 
@@ -275,8 +276,8 @@ def test_a_dimension_is_cut_at_divisors() -> None:
         assert (rest.size, rest.in0, rest.in1) == (inner, 7, -2)
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 12, 36, 97, 360, 2**10, 3**6])
-@pytest.mark.parametrize("most", [0, 1, 5, 6, 7, 20, 1000])
+@looped("number", [0, 1, 2, 12, 36, 97, 360, 2**10, 3**6])
+@looped("most", [0, 1, 5, 6, 7, 20, 1000])
 def test_divisors_up_to_a_bound(number: int, most: int) -> None:
     assert list(divisors(number, most)) == [d for d in range(1, min(number, most) + 1) if number % d == 0]
 

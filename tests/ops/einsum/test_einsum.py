@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given as examples_of
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
-from shares import share
+from shares import looped, share
 from support import LAYOUTS, Array, assert_accurate, filled, rough, unaligned
 from tiers import draws
 
@@ -136,7 +136,7 @@ def test_every_type(dtype: str) -> None:
         check(text, *operands(text, sizes, dtype))
 
 
-@pytest.mark.parametrize("text", SUBSCRIPTS)
+@looped("text", SUBSCRIPTS)
 def test_out(text: str) -> None:
     given = operands(text, SUBSCRIPTS[text], "f4")
     expected = np.einsum(text, *given)
@@ -148,7 +148,7 @@ def test_out(text: str) -> None:
         np.testing.assert_array_equal(out, expected)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@looped("layout", LAYOUTS)
 @pytest.mark.parametrize(
     "text", ["ikj,kl->ijl", "aibj,bkal->ijkl", "bij,bjk->bik", "ij,ij->", "ijk->j", "ij->i"]
 )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import opt_einsum
 import pytest
+from shares import looped
 from support import filled
 
 import tilewright as tw
@@ -56,7 +57,7 @@ CALLS: list[tuple[str, tuple[int, ...], tuple[int, ...], tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@looped("dtype", DTYPES)
 @pytest.mark.parametrize(("function", "a", "b", "rest"), CALLS)
 def test_like_numpy(
     function: str, a: tuple[int, ...], b: tuple[int, ...], rest: tuple[Any, ...], dtype: str

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shares import looped
 from support import LAYOUTS, Array, GuardedMemory, rough, unaligned
 from tiers import draws
 
@@ -67,7 +68,7 @@ def test_every_type_and_special_values(op: UnaryOp, dtype: DType) -> None:
 
 
 @every_op
-@pytest.mark.parametrize("layout", LAYOUTS)
+@looped("layout", LAYOUTS)
 def test_any_strides_in_and_out(op: UnaryOp, layout: str) -> None:
     x = LAYOUTS[layout](rough((33, 70)))
     assert_close(op, FUNCTIONS[op](x), x)

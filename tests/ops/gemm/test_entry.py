@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shares import looped
 from support import LAYOUTS, Array, rough
 
 import tilewright as tw
@@ -45,7 +46,7 @@ def python_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("left", "right"), list(product(LEFT, RIGHT)), ids=str)
+@looped(("left", "right"), list(product(LEFT, RIGHT)))
 def test_shapes_and_values(
     dtype: type, left: tuple[int, ...], right: tuple[int, ...], python_calls: list[str]
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from numpy.exceptions import AxisError
+from shares import looped
 from support import filled
 
 import tilewright as tw
@@ -109,8 +110,8 @@ OUTS: list[tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...], dict[st
 
 
 @pytest.mark.parametrize(("function", "a", "b", "shape", "keywords"), OUTS)
-@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "?", "u2"])
-@pytest.mark.parametrize("tupled", [False, True])
+@looped("dtype", ["f4", "f8", "c8", "?", "u2"])
+@looped("tupled", [False, True])
 def test_out_to_which_the_result_broadcasts(
     function: str,
     a: tuple[int, ...],
@@ -249,8 +250,8 @@ VIEWS: list[Callable[[Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("first", VIEWS)
-@pytest.mark.parametrize("second", VIEWS)
+@looped("first", VIEWS)
+@looped("second", VIEWS)
 @pytest.mark.parametrize(
     "function",
     [*NAMES, "inner", "kron", "tensordot", "matmul of vectors", "inner of vectors", "kron of numbers"],

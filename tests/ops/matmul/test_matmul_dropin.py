@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
+from shares import looped
 from support import LAYOUTS, Array, assert_accurate, filled, rough, unaligned
 
 import tilewright as tw
@@ -81,7 +82,7 @@ def native_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("a", "b"), SHAPES)
+@looped(("a", "b"), SHAPES)
 def test_shapes(a: tuple[int, ...], b: tuple[int, ...], dtype: type) -> None:
     like_numpy(rough(a, dtype, 1), rough(b, dtype, 2))
 
@@ -122,8 +123,8 @@ def test_lists(a: Any, b: Any) -> None:
     like_numpy(a, b)
 
 
-@pytest.mark.parametrize("layout_a", LAYOUTS)
-@pytest.mark.parametrize("layout_b", LAYOUTS)
+@looped("layout_a", LAYOUTS)
+@looped("layout_b", LAYOUTS)
 @pytest.mark.parametrize("shape", [((9, 37), (37, 41)), ((2, 9, 7), (7, 5)), ((3, 2, 7), (3, 7, 5))])
 def test_layouts(layout_a: str, layout_b: str, shape: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     a, b = rough(shape[0], seed=1), rough(shape[1], seed=2)
@@ -133,7 +134,7 @@ def test_layouts(layout_a: str, layout_b: str, shape: tuple[tuple[int, ...], tup
 
 @pytest.mark.usefixtures("native_only")
 @needs_native
-@pytest.mark.parametrize("layout_a", LAYOUTS)
+@looped("layout_a", LAYOUTS)
 @pytest.mark.parametrize("layout_out", LAYOUTS)
 def test_any_strides_are_native(layout_a: str, layout_out: str) -> None:
     a, b = LAYOUTS[layout_a](filled((9, 37))), LAYOUTS["reversed columns"](filled((37, 41)))
@@ -244,7 +245,7 @@ def test_scalars_are_refused(a: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("a", "b"), SHAPES)
+@looped(("a", "b"), SHAPES)
 def test_out_is_filled_and_returned(a: tuple[int, ...], b: tuple[int, ...], dtype: type) -> None:
     left, right = rough(a, dtype, 1), rough(b, dtype, 2)
     expected = tw.matmul(left, right)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shares import looped
 from support import Array, filled, run_python
 
 import tilewright as tw
@@ -262,7 +263,7 @@ def error_classes() -> list[type[TilewrightError]]:
     ]
 
 
-@pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: kind.__name__)
+@looped("kind", error_classes())
 def test_errors_pickle(kind: type[TilewrightError]) -> None:
     names = [name for _, name, _, _ in string.Formatter().parse(kind.message) if name]
     fields = {name: f"<{name}>" for name in names}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from shares import looped
 from support import Array, filled
 
 import tilewright as tw
@@ -38,8 +39,8 @@ VIEWS: dict[str, Views] = {
 
 
 @pytest.mark.parametrize("name", VIEWS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (2.0, 0.0), (1.0, 1.0), (-0.5, 2.0), (0.0, 0.5)])
+@looped("dtype", [np.float32, np.float64])
+@looped(("alpha", "beta"), [(1.0, 0.0), (2.0, 0.0), (1.0, 1.0), (-0.5, 2.0), (0.0, 0.5)])
 def test_overlap(name: str, dtype: type, alpha: float, beta: float) -> None:
     base = filled((SIDE, SIDE), dtype)
     a, b, out = VIEWS[name](base)

@@ -9,7 +9,7 @@ import pytest
 from emulated_rows import emulating
 from object_symbols import undefined_symbols
 from product_operands import PROBLEMS, Case, make, shapes, small, strides_of
-from shares import share
+from shares import looped, share
 from support import Array, GuardedMemory, rough, unaligned
 from tiers import crossed, named
 
@@ -86,8 +86,8 @@ def test_sums_of_nothing_are_zero(walk: Walk, factors: int, dtype: str, empty: i
 # --- tile IR --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f16", "i8", "c128"])
-@pytest.mark.parametrize("name", ["znver5", "neoverse-v2"])
+@looped("dtype", ["f32", "f16", "i8", "c128"])
+@looped("name", ["znver5", "neoverse-v2"])
 @pytest.mark.parametrize(("walk", "factors"), PROBLEMS)
 def test_the_oracle_computes_the_reference(walk: Walk, factors: int, name: str, dtype: str) -> None:
     problem = SumOfProducts(walk, factors, dtype)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from shares import looped
 
 from tilewright.errors import InvalidSize
 from tilewright.ir.interpret import interpret
@@ -177,7 +178,7 @@ def test_parameters_follow_the_seed() -> None:
     assert sizes_of(strided) == ("rs_a", "cs_a", "rs_b", "cs_b")
 
 
-@pytest.mark.parametrize("target", targets())
+@looped("target", targets())
 @pytest.mark.parametrize("dtype", ["i8", "f32", "c128"])
 def test_blocks_are_whole_lines(target: str, dtype: str) -> None:
     machine = find_machine(target)
