@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -32,6 +33,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
     if not config.option.markexpr:
         os.environ["EVERY_TEST_RUNS"] = "1"
+
+
+def pytest_collection_finish() -> None:
+    """Tests and their modules live as long as the run: no garbage collection looks at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
