@@ -37,8 +37,8 @@ class Recorder(Protocol):
     def limit(self, calls: int) -> None:
         """After so many repetitions Python makes the call again, which may know something better then."""
 
-    def copied(self, target: Any, source: Any) -> None:
-        """An array is copied into another one of its shape, and converted."""
+    def numpy(self, function: Any, arrays: tuple[Any, ...]) -> None:
+        """A function of NumPy is called on arrays; None: the second is copied into the first."""
 
     def refuse(self, reason: str) -> None:
         """The call does something else too, or depends on more than its arguments' types and shapes."""

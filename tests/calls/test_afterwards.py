@@ -14,8 +14,6 @@ from support import Array, rough
 import tilewright as tw
 from tilewright.calls import repeated
 from tilewright.calls.afterwards import afterwards
-from tilewright.ops.attention import backward_call as backward_front
-from tilewright.ops.attention import call as attention_front
 from tilewright.ops.einsum import call as einsum
 from tilewright.ops.gemm import call as arrays
 from tilewright.ops.linear import quantized as weights
@@ -61,12 +59,6 @@ PLACES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
         "_connecting",
         lambda: tw.transpose(Q),  # four axes: never a call of machine code alone
     ),
-    "attention": (
-        attention_front,
-        "keep_plan",
-        lambda: into(lambda c: tw.attention(Q, K, K, out=c), Q.shape),
-    ),
-    "gradients": (backward_front, "keep_plan", backward),
     "weights": (weights, "weight_route", quantised),
 }
 

@@ -85,7 +85,7 @@ def report_copy(target: Array, source: Array, where: Any = True) -> None:
         return
     if where is not True or target.size > PIECE:
         recorder.refuse("a copy of a large array, or of parts of one")
-    recorder.copied(target, np.broadcast_to(source, target.shape))
+    recorder.numpy(None, (target, np.broadcast_to(source, target.shape)))
 
 
 def as_type(array: Array, dtype: Any) -> Array:

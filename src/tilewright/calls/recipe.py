@@ -18,6 +18,8 @@ MOST_AXES = 8
 MOST_ARRAYS, MOST_RESULTS, MOST_SCRATCH = 8, 4, 2
 #: Steps of a recipe, and words of one.
 MOST_STEPS, MOST_STEP_WORDS = 32, 64
+#: Arrays of a function of NumPy.
+MOST_VIEWS = 3
 #: Words of a key.
 MOST_WORDS = 192
 #: Bytes of temporary arrays of a call that are on the stack; of more, they are allocated.
@@ -71,9 +73,10 @@ class RecipeStep(ctypes.Structure):
 
     Attributes
     ----------
-    thunk : machine code that calls `code` with the words as its arguments; null where the step is a copy.
+    thunk : machine code that calls `code` with the words as its arguments; null for a function of NumPy.
+    code : a C function; or a function of NumPy, null for a copy.
     count, bases, words : the words, in two arrays: one of `Base`, and what is added to each.
-    views : of a copy, where it goes and where it comes from.
+    views : arrays of a function of NumPy, `count` of them; of a copy, where it goes and where it comes from.
     work : multiply-adds, which decide whether the step has a team and the GIL.
     team : whether it takes a team.
     """

@@ -59,11 +59,19 @@ def keep(holder: Any) -> None:
         recorder.keep(holder)
 
 
-def constant(array: Array) -> Array:
-    """Declare that the contents of an array follow from the arguments' types, shapes and options."""
+def numpy_call(function: Any, *arrays: Array) -> None:
+    """Call a function of NumPy that only reads and writes arrays given by position; seen by a recording."""
     recorder = current.recorder
     if recorder is not None:
-        recorder.constant(array, data_address(array), array.nbytes)
+        recorder.numpy(function, arrays)
+    function(*arrays)
+
+
+def constant(array: Array) -> Array:
+    """An array whose contents follow from the types, shapes and options of the call in progress."""
+    recorder = current.recorder
+    if recorder is not None:
+        recorder.constant(array, data_address(array), max(array.nbytes, 1))
     return array
 
 
@@ -85,6 +93,17 @@ def new_like(array: Array, dtype: Any = None) -> Array:
     return found
 
 
+def new_zeros(shape: tuple[int, ...], dtype: Any) -> Array:
+    """`numpy.zeros`, known to a recording."""
+    recorder = current.recorder
+    if recorder is None:
+        return np.zeros(shape, dtype)
+    found = new_array(shape, dtype)
+    recorder.numpy(None, (found, np.broadcast_to(constant(np.zeros((), dtype)), shape)))
+    found.fill(0)
+    return found
+
+
 class _Place(NamedTuple):
     """Memory that addresses may point into: from `low` to `high`, counted from `start`."""
 
@@ -103,14 +122,14 @@ class _Called(NamedTuple):
     work: int
 
 
-class _Copied(NamedTuple):
-    """A copy of an array into another one."""
+class _Numpy(NamedTuple):
+    """A function of NumPy on arrays, or a copy."""
 
-    target: Array
-    source: Array
+    function: Any
+    arrays: tuple[Array, ...]
 
 
-def _team_work(step: _Called | _Copied) -> int:
+def _team_work(step: _Called | _Numpy) -> int:
     """The work of a step that takes a team."""
     return step.work if isinstance(step, _Called) and Base.TEAM in step.bases else 0
 
@@ -183,7 +202,7 @@ class Recording:
         self._team: int | None = None
         self._work = -1  # outside of teams
         self._limit = 0
-        self._steps: list[_Called | _Copied] = []
+        self._steps: list[_Called | _Numpy] = []
         self._kept: list[Any] = []
 
     def begin(self) -> None:
@@ -235,11 +254,11 @@ class Recording:
         """The functions that follow run on a team, or on none, because of their work in multiply-adds."""
         self._team, self._work = address, work
 
-    def copied(self, target: Array, source: Array) -> None:
-        """An array is copied into another one of its shape, and converted."""
-        if target.ndim > MOST_AXES:
-            self.refuse("a copy of an array of many axes")
-        self._steps.append(_Copied(target, source))
+    def numpy(self, function: Any, arrays: tuple[Array, ...]) -> None:
+        """A function of NumPy is called on arrays; None: the second is copied into the first."""
+        if max(array.ndim for array in arrays) > MOST_AXES:
+            self.refuse("arrays of many axes in a function of NumPy")
+        self._steps.append(_Numpy(function, arrays))
 
     def called(self, function: Any, arguments: tuple[Any, ...]) -> None:
         """A `NativeFunction` runs on arguments."""
@@ -367,18 +386,23 @@ class Recording:
         self.refuse("a result that is not the whole of a new array")
         return None
 
-    def _step(self, step: _Called | _Copied, bases: dict[int, tuple[int, int]]) -> RecipeStep | None:
-        if isinstance(step, _Copied):
-            views = (View * 2)()
-            for place, array in enumerate(step):
+    def _step(self, step: _Called | _Numpy, bases: dict[int, tuple[int, int]]) -> RecipeStep | None:
+        if isinstance(step, _Numpy):
+            views = (View * len(step.arrays))()
+            for place, array in enumerate(step.arrays):
                 found = self._found(data_address(array))
                 if found is None:
-                    self.refuse("a copy of memory that is neither an argument nor new")
+                    self.refuse("a function of NumPy on memory that is neither an argument nor new")
                     return None
                 base, offset = self._resolved(found, bases)
                 views[place] = View(base, offset, id(array.dtype), array.ndim, array.shape, array.strides)
-            self._kept += [views, *(array.dtype for array in step)]
-            return RecipeStep(views=ctypes.addressof(views))
+            function = step.function
+            self._kept += [views, function, *(array.dtype for array in step.arrays)]
+            return RecipeStep(
+                code=None if function is None else id(function),
+                count=len(views),
+                views=ctypes.addressof(views),
+            )
         resolved = [self._resolved(pair, bases) for pair in zip(step.bases, step.words, strict=True)]
         count = len(resolved)
         starts = (ctypes.c_int64 * count)(*(base for base, _ in resolved))

@@ -31,6 +31,7 @@ from tilewright.calls.recipe import (
     MOST_RESULTS,
     MOST_SCRATCH,
     MOST_STEP_WORDS,
+    MOST_VIEWS,
     PROBES,
     SLOT_BITS,
     STACK_BYTES,
@@ -44,6 +45,7 @@ from tilewright.calls.recipe import (
 )
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.builtin import address_of
+from tilewright.llvm.control import Block
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import data_layout, emit_object
@@ -228,7 +230,7 @@ class _Entry(FastFunction):
             f.store(start, self.base(int(Base.TEMPORARY)), 8)
         return block
 
-    def run(self, recipe: Value, wish: TeamRequest, cancelled: Any) -> None:
+    def run(self, recipe: Value, wish: TeamRequest, cancelled: Block) -> None:
         """All steps, one after the other; to the block `cancelled` after an exception of a signal handler."""
         f = self.f
         first = self.field(recipe, Recipe.first_step.offset)
@@ -237,9 +239,9 @@ class _Entry(FastFunction):
         with f.loop(int64(0), self.word(recipe, Recipe.steps), int64(1), "step") as number:
             step = f.at(first, f.mul(number, ctypes.sizeof(RecipeStep)))
             thunk = self.field(step, RecipeStep.thunk.offset)
-            with f.branch(f.icmp("==", thunk, null())) as (copy, call):
-                with copy:
-                    self.copy(self.field(step, RecipeStep.views.offset), cancelled)
+            with f.branch(f.icmp("==", thunk, null())) as (other, call):
+                with other:
+                    self.numpy(step, cancelled)
                 with call:
                     work = self.word(step, RecipeStep.work)
                     # Of several steps, the largest alone takes a team.
@@ -262,15 +264,22 @@ class _Entry(FastFunction):
             base = f.load(INT64, self.base(f.load(INT64, f.at(bases, at), 8)), 8)
             f.store(f.add(base, f.load(INT64, f.at(given, at), 8)), f.at(words, at), 8)
 
-    def copy(self, views: Value, failed: Any) -> None:
-        """A copy by NumPy, between arrays made for it."""
+    def numpy(self, step: Value, failed: Block) -> None:
+        """A function of NumPy, or a copy, on arrays made for it; to the block `failed` after an error."""
         f, module = self.f, self.module
         new = module.declare(
             "tw_new_array", POINTER, (POINTER, POINTER, INT32, POINTER, POINTER, POINTER, INT32, POINTER)
         )
-        arrays: list[Value] = []
-        for number in range(2):
-            view = f.at(views, number * ctypes.sizeof(View))
+        arrays = f.alloca(POINTER, MOST_VIEWS, 16)
+        for place in range(MOST_VIEWS):
+            f.store(null(), f.at(arrays, 8 * place), 8)
+        outcome = f.alloca(INT64, 1, 8)
+        f.store(int64(0), outcome, 8)
+        give_up, done = f.new_block("give_up"), f.new_block("numpy_done")
+        count = self.word(step, RecipeStep.count)
+        with f.loop(int64(0), count, int64(1), "view") as number:
+            views = self.field(step, RecipeStep.views.offset)
+            view = f.at(views, f.mul(number, ctypes.sizeof(View)))
             dtype = self.field(view, View.dtype.offset)
             f.call(self.increment, [dtype])
             start = f.load(INT64, self.base(self.word(view, View.base)), 8)
@@ -279,24 +288,31 @@ class _Entry(FastFunction):
             shape, strides = (f.at(view, field.offset) for field in (View.shape, View.strides))
             kind = module.external("tw_ndarray")
             made = f.call(new, [kind, dtype, axes, shape, strides, data, int32(WRITEABLE), null()])
+            f.store(made, f.at(arrays, f.mul(number, 8)), 8)
             following = f.new_block("viewed")
-            if arrays:
-                lost = f.new_block("lost")
-                f.jump_if(f.icmp("==", made, null()), lost, following)
-                f.place(lost)
-                f.call(self.decrement, [arrays[0]])
-                f.jump(failed)
-            else:
-                f.jump_if(f.icmp("==", made, null()), failed, following)
+            f.jump_if(f.icmp("==", made, null()), give_up, following)
             f.place(following)
-            arrays.append(made)
-        copy = module.declare("tw_copy_into", INT32, (POINTER, POINTER))
-        status = f.call(copy, arrays)
-        for array in arrays:
-            f.call(self.decrement, [array])
-        following = f.new_block("copied")
-        f.jump_if(f.icmp("==", status, int32(0)), following, failed)
-        f.place(following)
+        function = self.field(step, RecipeStep.code.offset)
+        with f.branch(f.icmp("==", function, null())) as (copy, call):
+            with copy:
+                into = module.declare("tw_copy_into", INT32, (POINTER, POINTER))
+                pair = [f.load(POINTER, f.at(arrays, 8 * place), 8) for place in range(2)]
+                status = f.call(into, pair)
+                f.store(f.zext(f.icmp("==", status, int32(0)), INT64), outcome, 8)
+            with call:
+                vectorcall = module.declare("tw_vectorcall", POINTER, (POINTER, POINTER, INT64, POINTER))
+                found = f.call(vectorcall, [function, arrays, count, null()])
+                with f.when(f.icmp("!=", found, null())):
+                    f.call(self.decrement, [found])
+                    f.store(int64(1), outcome, 8)
+        f.jump(give_up)
+        f.place(give_up)
+        for place in range(MOST_VIEWS):
+            array = f.load(POINTER, f.at(arrays, 8 * place), 8)
+            with f.when(f.icmp("!=", array, null())):
+                f.call(self.decrement, [array])
+        f.jump_if(f.icmp("!=", f.load(INT64, outcome, 8), 0), done, failed)
+        f.place(done)
 
     def free_memory(self, block: Value) -> None:
         """Frees what `take_memory` returned."""

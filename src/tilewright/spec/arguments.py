@@ -48,7 +48,7 @@ MAX_SIZE = 2**63 - 1
 MAX_TILE = 4096
 
 
-def _contents_read(value: object) -> None:
+def contents_read(value: object) -> None:
     """Tells a recording that what the call does depends on the contents of an array."""
     recorder = current.recorder
     if recorder is not None and isinstance(value, np.ndarray):
@@ -70,7 +70,7 @@ def as_integer(value: object) -> int | None:
         return None
     if isinstance(value, int):
         return int.__index__(value)  # whatever the methods of its class say
-    _contents_read(value)
+    contents_read(value)
     try:
         return int.__index__(operator.index(value))  # type: ignore[arg-type]
     except TypeError:
@@ -188,7 +188,7 @@ def as_items(value: object) -> tuple[Any, ...] | None:
     if isinstance(value, (str, bytes, bytearray, memoryview, type, Mapping, Set)):
         return None
     if isinstance(value, np.ndarray):
-        _contents_read(value)
+        contents_read(value)
         return tuple(np.asarray(value).tolist()) if value.ndim == 1 and value.size <= MOST_ITEMS else None
     items: Iterable[Any]
     if isinstance(value, list):
@@ -232,7 +232,7 @@ def as_number(value: object) -> complex | None:
     if isinstance(value, np.ndarray):
         if value.ndim or value.dtype.hasobject:
             return None
-        _contents_read(value)
+        contents_read(value)
         value = np.asarray(value)[()]
     if isinstance(value, (bool, np.bool_)):
         return 1 if value else 0
@@ -296,7 +296,7 @@ def as_flag(value: object) -> bool | None:
     if value is True or value is False:
         return value
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind == "b":
-        _contents_read(value)
+        contents_read(value)
         value = np.asarray(value)[()]
     if isinstance(value, np.bool_):
         return bool(value)

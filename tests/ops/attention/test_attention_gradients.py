@@ -11,6 +11,7 @@ import pytest
 from support import Array
 
 import tilewright as tw
+from tilewright.calls.repeated import replay
 from tilewright.errors import (
     AttentionDtype,
     AttentionGradientShape,
@@ -19,7 +20,6 @@ from tilewright.errors import (
     UnsupportedDtype,
 )
 from tilewright.ops.attention import backward_call as backward_front
-from tilewright.ops.attention import backward_plans
 from tilewright.ops.attention.reference import attention_reference
 
 HEADS, KV_HEADS, QUERIES, KEYS, HEAD, VALUE = 4, 2, 7, 9, 5, 3
@@ -254,9 +254,9 @@ def test_known_shapes_are_not_checked_again(
         q, k, v = (np.ascontiguousarray(array) for array in arrays)
         out, lse = tw.attention(q, k, v, return_lse=True, **keywords)
         calls.append((out + 1, q, k, v, out, lse))
-    monkeypatch.setattr(backward_plans, "_plans", {})
+    replay().table.clear()
     expected = [tw.attention_backward(*calls[1], **keywords)]
-    monkeypatch.setattr(backward_plans, "_plans", {})
+    replay().table.clear()
     tw.attention_backward(*calls[0], **keywords)
     monkeypatch.setattr(backward_front, "prepare", None)
     expected.append(tw.attention_backward(*calls[1], **keywords))

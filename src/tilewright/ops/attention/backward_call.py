@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.calls.afterwards import afterwards
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, whole_strides
+from tilewright.calls.recording import constant, new_array, new_like, new_zeros, repeatable
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import AttentionDtype, AttentionGradientShape
 from tilewright.ops.attention.backward_cut import BACKWARD_FIELDS
 from tilewright.ops.attention.backward_kernel import BackwardCall
-from tilewright.ops.attention.backward_plans import Operands, backward_key, keep_plan, run_plan
 from tilewright.ops.attention.backward_problem import BACKWARD_DTYPES, AttentionBackward
 from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import (
@@ -67,15 +66,28 @@ def _problem(prepared: PreparedAttention) -> AttentionBackward:
 
 
 class _Gradient:
-    """One gradient: zeros in the shape of an operand, with a full batch axis if the operand broadcasts."""
+    """One gradient in the shape of an operand, with a full batch axis if the operand broadcasts.
+
+    Parameters
+    ----------
+    zeros : whether the kernel leaves out some of it, which is 0.
+    """
 
     def __init__(
-        self, operand: Array, view: Array, side: SequenceSide, batch: int, layout: AttentionLayout
+        self,
+        operand: Array,
+        view: Array,
+        side: SequenceSide,
+        batch: int,
+        layout: AttentionLayout,
+        *,
+        zeros: bool,
     ) -> None:
         self.operand = operand
         self.repeated = side.first is None and len(view) == 1 < batch
         lead = (batch, *operand.shape[-3:]) if operand.ndim > 2 else (batch, 1, *operand.shape[-2:])
-        self.array = np.zeros(lead if self.repeated else operand.shape, view.dtype)
+        new = new_zeros if zeros else new_array
+        self.array = new(lead if self.repeated else operand.shape, view.dtype)
         self.view = heads_first(self.array, layout)
 
     def finished(self) -> Array:
@@ -98,11 +110,6 @@ def attention_backward(
     dout: Any, operands: tuple[Any, Any, Any], out: Any, lse: Any, keywords: Keywords
 ) -> tuple[Array, Array, Array]:
     """Implementation of `tilewright.attention_backward`, which documents it."""
-    known = Operands(*operands, out, dout, lse, keywords.mask, keywords.alibi_slopes)
-    key = backward_key(known, keywords)
-    planned = None if key is None else run_plan(key, known)
-    if planned is not None:
-        return planned
     given = [convert(value, name) for value, name in zip(operands, "qkv", strict=True)]
     prepared = prepare(given[0], given[1], given[2], None, keywords)
     problem, forward = _problem(prepared), prepared.call
@@ -116,8 +123,11 @@ def attention_backward(
     state = np.ascontiguousarray(_rows(lse, "lse", "heads and queries", prepared.state_shape, sums))
     state = state.reshape(forward.row_max.shape)
     batch = len(forward.items)
+    seen = forward.items[:, ITEM_FIELDS.index("keys")]
+    packed = any(side.rows is not None or side.first is not None for side in prepared.sides)
+    zeros = packed or not forward.row_max.size or bool((seen < forward.k.shape[2]).any())
     gradients = [
-        _Gradient(array, view, side, batch, layout)
+        _Gradient(array, view, side, batch, layout, zeros=zeros)
         for array, view, side in zip(given, forward[:3], (queries, keys, keys), strict=True)
     ]
     dq, dk, dv = (gradient.view for gradient in gradients)
@@ -131,9 +141,9 @@ def attention_backward(
         items[:, BACKWARD_FIELDS.index(name)] = _offsets(array, side, batch)
     call = BackwardCall(
         *(forward.q, forward.k, forward.v, result, doubled, dq, dk, dv),
-        items=items,
+        items=constant(items),
         lse=state,
-        delta=np.empty_like(state),
+        delta=new_like(state),
         scale=forward.scale,
         softcap=forward.softcap,
         mask=forward.mask,
@@ -142,8 +152,6 @@ def attention_backward(
     if batch and state.size and items[:, ITEM_FIELDS.index("keys")].any():
         kernel: Kernel = kernel_for(problem)
         call.run(kernel)
-        if key is not None:
-            with afterwards("attention_backward"):
-                keep_plan(key, known, call, kernel)
+    repeatable()
     found = [gradient.finished() for gradient in gradients]
     return found[0], found[1], found[2]

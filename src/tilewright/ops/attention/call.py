@@ -9,17 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.calls.afterwards import afterwards
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
 from tilewright.calls.promotion import store
+from tilewright.calls.recording import not_repeatable, repeatable
 from tilewright.compiler.kernel import Kernel
 from tilewright.machine.host import host_machine
 from tilewright.ops.attention.decode import decode_queries
 from tilewright.ops.attention.kernel import AttentionCall
 from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import Keywords, prepare
-from tilewright.ops.attention.plans import keep_plan, plan_key, run_plan
 from tilewright.ops.attention.prepared import PreparedAttention, log_sum_exp
 from tilewright.ops.attention.problem import Attention, Schedule
 from tilewright.ops.attention.scores import ScoreStage, attention_scores
@@ -85,6 +84,7 @@ def kernel_of(problem: Attention, way: AttentionStrategy) -> Kernel:
 def run(prepared: PreparedAttention, parts: tuple[Part, ...]) -> None:
     """Computes; `target` and the rows' states are written."""
     if prepared.partial:  # rows that belong to no sequence
+        not_repeatable("rows that belong to no sequence")
         prepared.call.out[...] = 0
         prepared.call.row_max[...] = -np.inf
         prepared.call.row_sum[...] = 0
@@ -96,47 +96,6 @@ def run(prepared: PreparedAttention, parts: tuple[Part, ...]) -> None:
         else:
             assert prepared.problem is not None
             call.run(kernel_of(prepared.problem, way))
-
-
-#: Types of `causal` and of numbers that a plan may depend on: immutable, so that equal ones mean the same.
-_CAUSAL_TYPES = frozenset({bool, str, type(None)})
-_NUMBER_TYPES = frozenset({float, int, type(None)})
-
-
-def _immutable_window(window: Any) -> bool:
-    """Return whether a window is an immutable pair of integers or None; booleans do not count as integers."""
-    return type(window) is tuple and all(side is None or type(side) is int for side in window)
-
-
-def call_key(q: Any, k: Any, v: Any, out: Any, keywords: Keywords, strategy: str) -> tuple[Any, ...] | None:
-    """Key of a plan; None for calls whose operands plans do not support.
-
-    Objects that convert themselves to numbers are not part of a key: they may convert differently when the
-    plan is made.
-    """
-    given = keywords
-    if (
-        given.q_lengths is not None
-        or given.kv_lengths is not None
-        or given.cu_seqlens_q is not None
-        or given.cu_seqlens_k is not None
-        or given.block_table is not None
-        or given.key_scales is not None
-        or given.value_scales is not None
-    ):
-        return None
-    if (
-        type(given.causal) not in _CAUSAL_TYPES
-        or type(given.scale) not in _NUMBER_TYPES
-        or type(given.softcap) not in _NUMBER_TYPES
-        or type(given.layout) is not str
-        or type(strategy) is not str
-        or not (given.window is None or _immutable_window(given.window))
-        or not (given.q_offset is None or type(given.q_offset) is int)
-    ):
-        return None
-    options = (given.causal, given.scale, given.window, given.softcap, given.layout, given.q_offset, strategy)
-    return plan_key(q, k, v, (out, given.mask, given.alibi_slopes, given.sinks), options)
 
 
 def attention_with_scores(
@@ -173,22 +132,13 @@ def attention(
 ) -> Array | tuple[Array, Array]:
     """Implementation of `tilewright.attention`, which documents it."""
     return_lse = check_flag(return_lse, "return_lse")
-    key = call_key(q, k, v, out, keywords, strategy)
-    optional = (keywords.mask, keywords.alibi_slopes, keywords.sinks)
-    operands = (q, k, v, *[array for array in optional if array is not None])
-    if key is not None:
-        found = run_plan(key, operands, out, return_lse=return_lse)
-        if found is not None:
-            return found
     wanted = parse_choice(AttentionStrategy, strategy, "strategy")
     prepared = prepare(q, k, v, out, keywords)
     if prepared.copies:
         logger.debug("attention: %s", "; ".join(prepared.copies))
     parts = choose(prepared, wanted)
     run(prepared, parts)
-    way = parts[0].strategy
-    if key is not None and way is not AttentionStrategy.UNFUSED and prepared.call.row_max.size:
-        assert prepared.problem is not None
-        with afterwards("attention"):
-            keep_plan(key, operands, prepared, kernel_of(prepared.problem, way))
-    return _finished(prepared, return_lse=return_lse)
+    found = _finished(prepared, return_lse=return_lse)
+    if all(part.strategy is not AttentionStrategy.UNFUSED for part in parts):
+        repeatable()
+    return found

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.compiler.explanation import Explanation
 from tilewright.machine.host import host_machine
-from tilewright.ops.attention.call import AttentionStrategy, Part, call_key, choose, kernel_of
+from tilewright.ops.attention.call import AttentionStrategy, Part, choose, kernel_of
 from tilewright.ops.attention.decode import attention_cost
 from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import Keywords, prepare
@@ -79,10 +79,6 @@ def explain_attention(q: Any, k: Any, v: Any, *, threads: int | None = None, **o
     heads, d, value_dim = call.q.shape[1], call.q.shape[3], call.v.shape[3]
     work = seen * heads * (d + value_dim)
     notes = list(prepared.copies)
-    if call_key(q, k, v, out, keywords, strategy) is None:
-        notes.append("through Python: lengths, scales, slopes or sinks, or operands other than plain arrays")
-    else:
-        notes.append("through Python; arrays of these shapes and strides are checked once")
     if stage is not None:
         notes.append(f"a second pass computes all scores, for return_scores={stage.value!r}")
     if seen < total:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array, data_address
+from tilewright.calls.recording import new_array
 from tilewright.compiler.kernel import Kernel
 from tilewright.ops.attention.decode import DecodeCut
 from tilewright.ops.attention.nest import (
@@ -36,7 +37,7 @@ class Launch(NamedTuple):
         """Run a kernel on the arrays at some addresses, in the order of the call's fields."""
         states: list[Array] = []
         if self.partials is not None:
-            states.append(np.empty(self.partials, kernel.problem.acc.numpy))
+            states.append(new_array((self.partials,), kernel.problem.acc.numpy))
         kernel.launch((*addresses, *map(data_address, states), *self.numbers), self.work)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, whole_strides
 from tilewright.calls.pieces import contiguous, copied
+from tilewright.calls.recording import constant, new_array
 from tilewright.errors import (
     AttentionArguments,
     AttentionAxes,
@@ -412,11 +413,11 @@ def prepare(
     given = None if out is None else check_out(out, result, q4.dtype)
     reads = [q4, k4, v4, *(array for array in (mask, *vectors, *scales) if array is not None)]
     direct = given is not None and _writable(given, q4.dtype, reads)
-    target = given if direct and given is not None else np.empty(result, q4.dtype)
+    target = given if direct and given is not None else new_array(result, q4.dtype)
     out4 = heads_first(target, layout)
 
     rows = (len(out4), heads, out4.shape[2])
-    row_max, row_sum = np.empty(rows, acc.numpy), np.empty(rows, acc.numpy)
+    row_max, row_sum = new_array(rows, acc.numpy), new_array(rows, acc.numpy)
     steps = _steps((q4, k4, v4, out4), mask, scales, (queries, keys), rows)
     types, mask_type = (q4.dtype, k4.dtype), None if mask is None else mask.dtype
     bound = bool(bounds) and limits_bind(seen.low, seen.high, queries.counts, keys.counts)
@@ -424,7 +425,7 @@ def prepare(
     problem = _problem((head_dim, value_dim), types, mask_type, (bound, *map(bool, optional)))
     call = AttentionCall(
         *(q4, k4, v4, out4),
-        make_items(queries, keys, batch, steps, seen),
+        constant(make_items(queries, keys, batch, steps, seen)),
         *(row_max, row_sum),
         queries.most,
         *(scale, softcap),

@@ -7,9 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array
+from tilewright.calls.recording import constant, new_array, numpy_call
 from tilewright.ops.attention.kernel import AttentionCall
 from tilewright.ops.attention.problem import Attention
 from tilewright.ops.attention.sequences import SequenceSide
+
+#: A number that changes no sum but 0, of every type of sums.
+_LEAST = {np.dtype(kind): np.array(np.finfo(kind).tiny) for kind in (np.float32, np.float64)}
 
 
 def log_sum_exp(row_max: Array, row_sum: Array) -> Array:
@@ -18,9 +22,12 @@ def log_sum_exp(row_max: Array, row_sum: Array) -> Array:
     >>> log_sum_exp(np.array([3.0, -np.inf]), np.array([1.0, 0.0]))
     array([  3., -inf])
     """
-    with np.errstate(divide="ignore"):
-        found: Array = np.log(row_sum)
-    found += row_max
+    found = new_array(row_sum.shape, row_sum.dtype)
+    # A sum of 0 has a maximum of -inf, which stays the result; its logarithm would raise a flag. Other sums
+    # are at least 1, the exponential of the maximum's distance from itself.
+    numpy_call(np.add, row_sum, constant(_LEAST[row_sum.dtype]), found)
+    numpy_call(np.log, found, found)
+    numpy_call(np.add, found, row_max, found)
     return found
 
 

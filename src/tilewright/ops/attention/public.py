@@ -7,12 +7,14 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
+from tilewright.calls.repeated import repeated
 from tilewright.ops.attention import backward_call, call, kv_cache, state
 from tilewright.ops.attention.operands import Keywords
 from tilewright.ops.attention.state import AttentionState
 from tilewright.threads.pool import limited
 
 
+@repeated
 def attention(
     q: ArrayLike,
     k: ArrayLike,
@@ -297,6 +299,7 @@ def merge_attention(states: Iterable[AttentionState], *, layout: str | None = No
     return state.merge_attention(states, layout)
 
 
+@repeated
 def attention_backward(
     dout: ArrayLike,
     q: ArrayLike,

@@ -22,6 +22,7 @@ from tilewright.errors import (
 )
 from tilewright.ops.attention.bounds import FARTHEST, Bounds
 from tilewright.ops.attention.nest import ITEM_FIELDS, ITEM_SIZE
+from tilewright.spec.arguments import contents_read
 
 _COLUMN = {name: column for column, name in enumerate(ITEM_FIELDS)}
 #: Offsets that follow the rows of the queries, and those that follow the keys.
@@ -67,6 +68,7 @@ def _integers(value: Any) -> Array | None:
     thread between the check and the kernel, and uint64 has no room in int64.
     """
     refuse(value, "lengths, offsets or block_table")
+    contents_read(value)
     try:
         array = as_array(value, "").copy()
     except InvalidOperand:
