@@ -11,6 +11,7 @@ from tilewright.threads.limits import register_pool
 
 if TYPE_CHECKING:
     from tilewright.calls.compile import compile
+    from tilewright.calls.repeated import show_calls
     from tilewright.compiler.kernel import Kernel
     from tilewright.loops.accelerate.public import accelerate
     from tilewright.machine.catalog import targets
@@ -128,6 +129,7 @@ __all__ = [
     "rms_norm",
     "schedule",
     "set_num_threads",
+    "show_calls",
     "sigmoid",
     "silu",
     "softmax",
@@ -210,6 +212,7 @@ _HOMES = {
     "rms_norm": "tilewright.ops.rows.public",
     "schedule": "tilewright.ops.contraction.public",
     "set_num_threads": "tilewright.threads.pool",
+    "show_calls": "tilewright.calls.repeated",
     "sigmoid": "tilewright.ops.elementwise.public",
     "silu": "tilewright.ops.elementwise.public",
     "softmax": "tilewright.ops.rows.public",

@@ -9,8 +9,11 @@ the GIL, so it is freed only when no call uses it.
 from __future__ import annotations
 
 import ctypes
+from collections import Counter
 from enum import IntEnum
 from typing import Any, NamedTuple
+
+from tilewright.preparing import preparing
 
 #: Axes of an array in a key or a recipe; calls with more go through Python.
 MOST_AXES = 8
@@ -146,24 +149,31 @@ class Recipe(ctypes.Structure):
 
 
 class MadeRecipe(NamedTuple):
-    """A recipe before it has a key, and the objects that must live as long as it."""
+    """A recipe before it has a key, the objects that must live as long as it, and its function's name."""
 
     recipe: Recipe
     kept: tuple[Any, ...]
+    function: str = ""
+
+
+def _words_at(address: int) -> bytes:
+    """The key of the recipe at an address."""
+    words = Recipe.from_address(address).words
+    return ctypes.string_at(address + ctypes.sizeof(Recipe), 8 * words)
 
 
 class RecipeTable:
     """Python side of a table of recipes.
 
-    A full table is cleared. Its recipes are freed at the next clearing, unless a call still uses them: it may
+    It is changed under the lock `preparing`. A full table is cleared. Its recipes are freed at the next clearing, unless a call still uses them: it may
     have found one without having counted its use yet.
     """
 
     def __init__(self) -> None:
         self.slots = (ctypes.c_void_p * ((1 << SLOT_BITS) + PROBES))()
-        self._kept: list[tuple[Any, Any]] = []
-        self._retired: list[tuple[Any, Any]] = []
-        self._hits = 0  # of recipes that are gone
+        self._kept: list[tuple[Any, MadeRecipe]] = []
+        self._retired: list[tuple[Any, MadeRecipe]] = []
+        self._hits: Counter[str] = Counter()  # of recipes that are gone
 
     @property
     def address(self) -> int:
@@ -173,33 +183,63 @@ class RecipeTable:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def add(self, key: bytes, mixed: int, made: MadeRecipe) -> None:
+    def has(self, words: bytes, mixed: int) -> bool:
+        """Whether there is a recipe of a key."""
+        with preparing:
+            slot = self._slot(words, mixed)
+            return slot is not None and bool(self.slots[slot])
+
+    def _slot(self, words: bytes, mixed: int) -> int | None:
+        """The number of the slot that has a recipe of a key, or else of a free one."""
+        first = (mixed & (1 << 64) - 1) >> 64 - SLOT_BITS
+        for number in range(first, first + PROBES):
+            address = self.slots[number]
+            if not address or _words_at(address) == words:
+                return number
+        return None
+
+    def add(self, words: bytes, mixed: int, made: MadeRecipe) -> None:
         """Add a recipe, or put it in the place of one with its key, unless its slots are full.
 
         Parameters
         ----------
-        key, mixed : the words and their hash, as machine code forms them.
+        words, mixed : the key and its hash, as machine code forms them.
         """
-        if len(self._kept) >= MOST_RECIPES:
-            self.clear()
+        with preparing:
+            if len(self._kept) >= MOST_RECIPES:
+                self._clear()
+            slot = self._slot(words, mixed)
+            if slot is not None:
+                self._put(slot, words, made)
+
+    def _put(self, slot: int, words: bytes, made: MadeRecipe) -> None:
         size = ctypes.sizeof(Recipe)
-        whole = (ctypes.c_int64 * ((size + len(key)) // 8))()
+        whole = (ctypes.c_int64 * ((size + len(words)) // 8))()
         start = ctypes.addressof(whole)
-        made.recipe.words = len(key) // 8
+        made.recipe.words = len(words) // 8
         ctypes.memmove(start, ctypes.addressof(made.recipe), size)
-        ctypes.memmove(start + size, key, len(key))
-        first = (mixed & (1 << 64) - 1) >> 64 - SLOT_BITS
-        for number in range(first, first + PROBES):
-            there = self.slots[number]
-            same = there and Recipe.from_address(there).words == made.recipe.words
-            if not there or (same and ctypes.string_at(there + size, len(key)) == key):
-                self._kept.append((whole, made.kept))
-                self.slots[number] = start  # last: who finds it reads all of it
-                return
+        ctypes.memmove(start + size, words, len(words))
+        self._kept.append((whole, made))
+        self.slots[slot] = start  # last: who finds it reads all of it
+
+    def hits(self) -> Counter[str]:
+        """Calls that machine code has repeated, by the names of their functions."""
+        with preparing:
+            found = Counter(self._hits)
+            for whole, made in (*self._kept, *self._retired):
+                found[made.function] += Recipe.from_buffer(whole).hits
+        return found
 
     def clear(self) -> None:
         """Removes all recipes."""
+        with preparing:
+            self._clear()
+
+    def _clear(self) -> None:
         ctypes.memset(self.slots, 0, ctypes.sizeof(self.slots))
         in_use = [one for one in self._retired if Recipe.from_buffer(one[0]).uses]
+        for one in self._retired:
+            if one not in in_use:
+                self._hits[one[1].function] += Recipe.from_buffer(one[0]).hits
         self._retired = [*in_use, *self._kept]
         self._kept = []

@@ -8,14 +8,15 @@ recording (`recording.py`); where that ends with a recipe, later calls of the ki
 from __future__ import annotations
 
 import inspect
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from types import MethodType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from tilewright.calls.afterwards import afterwards
 from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.recording import Recording
-from tilewright.calls.replay import Replay
+from tilewright.calls.replay import Key, Replay
 from tilewright.llvm.builtin import Builtin, define_method, make_method
 from tilewright.preparing import Section, once, preparing
 from tilewright.recorder import current, recordings
@@ -28,6 +29,24 @@ _remembering = Section()
 
 
 reset_after_forks(recordings.clear)
+
+
+#: Why a call has no key.
+_NO_KEY = "an argument that machine code does not know, such as an object or a subclass"
+#: The Python functions under the builtins.
+_owners: list[Any] = []
+#: Calls that Python made, by function: those that left a recipe, and the others by reason.
+_first: Counter[str] = Counter()
+_python: Counter[tuple[str, str]] = Counter()
+#: Why calls of some keys are Python's.
+_reasons: OrderedDict[bytes, str] = OrderedDict()
+_MOST_REASONS = 1024
+
+
+def _note(key: Key, reason: str) -> None:
+    _reasons[key.words] = reason
+    if len(_reasons) > _MOST_REASONS:
+        _reasons.popitem(last=False)
 
 
 @once
@@ -69,21 +88,32 @@ class Repeated(Builtin):
         first.__doc__, first.__name__, first.__module__ = function.__doc__, name, function.__module__
         first.__qualname__ = f"{name}.__self__"  # what the builtin under this name has as its self
         super().__init__(first, name, module or function.__module__, doc or _text_of(function, name))
+        _owners.append(first)
 
     def remember(
         self, recording: Recording, arguments: tuple[Any, ...], named: dict[str, Any], result: Any
     ) -> None:
         """Makes calls like this one reachable for machine code, where it can repeat them."""
         made = recording.finished(result, named.get("threads"))
-        if made is None:
-            return
+        name = self.fallback.__name__
         with _remembering as first:
             if not first:
                 return
+            entry = replay()
+            key = entry.key(self.fallback, arguments, named)
+            if key is None or made is None:
+                reason = recording.reason or _NO_KEY
+                _python[name, reason] += 1
+                if key is not None:
+                    _note(key, reason)
+                return
+            _first[name] += 1
+            _reasons.pop(key.words, None)
             for pool in recording.pools:
                 pool.supply()
-            if replay().add(self.fallback, arguments, named, made):
-                self.connect(replay())
+            kept = (*made.kept, *key.kept)
+            entry.table.add(key.words, key.mixed, made._replace(kept=kept, function=name))
+            self.connect(entry)
 
     def connect(self, entry: Replay) -> None:
         """Gives the builtin its machine code, if it has none."""
@@ -144,3 +174,83 @@ def _text_of(function: Callable[..., Any], name: str) -> str:
 def repeated(function: Callable[P, T]) -> Callable[P, T]:
     """The builtin of a public function; see `Repeated`."""
     return cast("Callable[P, T]", Repeated(function).function)
+
+
+def is_repeated(function: Any) -> bool:
+    """Return whether a function is the builtin of a `Repeated`."""
+    return any(owner is getattr(function, "__self__", None) for owner in _owners)
+
+
+def path_of(function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> str:
+    """Which way the next call of a public function takes, in words."""
+    if not native_entry_possible():
+        return "through Python: this interpreter has another layout of objects"
+    key = replay().key(function.__self__, arguments, named)
+    if key is None:
+        return f"through Python: {_NO_KEY}"
+    if replay().table.has(key.words, key.mixed):
+        return "native entry: repeats a call of the same types, shapes and options"
+    reason = _reasons.get(key.words, "the first call of its kind, which machine code repeats where it can")
+    return f"through Python: {reason}"
+
+
+class CallCount(NamedTuple):
+    """Calls of one public function in this process.
+
+    Attributes
+    ----------
+    function : its name.
+    repeated : calls that machine code repeated.
+    first : calls that Python made and that left a recipe.
+    python : calls that Python made and will make again, by the reason.
+    """
+
+    function: str
+    repeated: int
+    first: int
+    python: dict[str, int]
+
+
+class CallCounts(tuple[CallCount, ...]):
+    """The calls of this process, a function each; prints as a table."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        lines = [f"{'function':<20} {'repeated':>10} {'first':>8} {'Python':>8}"]
+        for one in self:
+            lines.append(
+                f"{one.function:<20} {one.repeated:>10} {one.first:>8} {sum(one.python.values()):>8}"
+            )
+            lines += [f"  {count} x {reason}" for reason, count in one.python.items()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def show_calls() -> CallCounts:
+    """How often machine code repeated calls in this process, and which calls Python made, with the reason.
+
+    Plain products of `matmul`, of arrays of up to three axes without options, are repeated without a count.
+
+    Returns
+    -------
+    CallCounts
+        A tuple of `CallCount`, those with most calls of Python first. Prints as a table.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> for _ in range(3):
+    ...     c = tw.matmul(np.ones((2, 2)), np.ones((2, 2)), alpha=2.0)
+    >>> print(tw.show_calls())  # doctest: +SKIP
+    function               repeated    first   Python
+    matmul                        2        1        0
+    """
+    hits = replay().table.hits()
+    reasons: dict[str, dict[str, int]] = {}
+    for (name, reason), count in _python.items():
+        reasons.setdefault(name, {})[reason] = count
+    names = {*hits, *_first, *reasons}
+    found = [CallCount(name, hits[name], _first[name], reasons.get(name, {})) for name in names]
+    return CallCounts(sorted(found, key=lambda one: (-sum(one.python.values()), -one.repeated, one.function)))

@@ -7,7 +7,7 @@ call without a recipe goes to the Python function, which checks it, makes it and
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewright.calls.call_key import KeyReader, KeyState, KnownKinds
 from tilewright.calls.fastcall import (
@@ -36,7 +36,6 @@ from tilewright.calls.recipe import (
     SLOT_BITS,
     STACK_BYTES,
     Base,
-    MadeRecipe,
     Recipe,
     RecipeStep,
     RecipeTable,
@@ -70,6 +69,8 @@ class _Entry(FastFunction):
         self.state = f.alloca(INT64, ctypes.sizeof(KeyState) // 8, 16)
         self.bases = f.alloca(INT64, BASES, 16)
         self.made = f.alloca(POINTER, MOST_RESULTS, 16)
+        self.slots: list[Value] = []
+        self.blocks: list[Value] = []
         self.increment = module.declare("tw_incref", VOID, (POINTER,))
         self.decrement = module.declare("tw_decref", VOID, (POINTER,))
 
@@ -117,10 +118,9 @@ class _Entry(FastFunction):
         self.require(f.or_(f.icmp("==", limit, 0), f.icmp("<", self.word(recipe, Recipe.hits), limit)))
         return recipe
 
-    def find_all_scratch(self, recipe: Value) -> list[Value]:
+    def find_all_scratch(self, recipe: Value) -> None:
         """A slot with a block for each table of scratch that the recipe has; else falls back to Python."""
         f = self.f
-        slots = []
         for number in range(MOST_SCRATCH):
             empty, slot = f.alloca(POINTER, 1, 8), f.alloca(POINTER, 1, 8)
             f.store(null(), empty, 8)
@@ -128,8 +128,21 @@ class _Entry(FastFunction):
             table = self.field(recipe, Recipe.scratch_tables.offset + 8 * number)
             with f.when(f.icmp("!=", table, null())):
                 f.store(self.find_scratch(table), slot, 8)
-            slots.append(f.load(POINTER, slot, 8))
-        return slots
+            self.slots.append(f.load(POINTER, slot, 8))
+
+    def take_scratch(self) -> None:
+        """Takes the blocks of the slots, with no other code of Python between this and the search for them."""
+        f = self.f
+        for number, slot in enumerate(self.slots):
+            self.blocks.append(f.load(POINTER, slot, 8))
+            f.store(null(), slot, 8)
+            f.store(f.ptrtoint(self.blocks[-1]), self.base(Base.SCRATCH + number), 8)
+
+    def give_back(self, recipe: Value) -> None:
+        """Returns the blocks; the call does not use the recipe any more."""
+        for slot, block in zip(self.slots, self.blocks, strict=True):
+            self.f.store(block, slot, 8)
+        self.count_use(recipe, -1)
 
     def wish(self, recipe: Value) -> TeamRequest:
         """The team of the recipe's longest step, of as many threads as the call allows."""
@@ -209,7 +222,7 @@ class _Entry(FastFunction):
             made = f.load(POINTER, f.at(self.made, 8 * number), 8)
             with f.when(f.icmp("!=", made, null())):
                 f.call(self.decrement, [made])
-        self.count_use(recipe, -1)
+        self.give_back(recipe)
 
     def take_memory(self, recipe: Value) -> Value:
         """Memory of temporary arrays; returns the block to free, or null where they are on the stack."""
@@ -319,7 +332,7 @@ class _Entry(FastFunction):
         f = self.f
         f.call(self.module.declare("tw_free", VOID, (POINTER,)), [f.load(POINTER, block, 8)])
 
-    def returned(self, recipe: Value) -> Value:
+    def returned(self, recipe: Value, block: Value) -> Value:
         """What the call returns: its result, or a tuple of several; null after an error."""
         f, module = self.f, self.module
         scalar = module.declare("tw_scalar", POINTER, (POINTER,) * 3)
@@ -349,6 +362,7 @@ class _Entry(FastFunction):
         done = f.new_block("returned")
         f.jump(done)
         f.place(failed)
+        self.free_memory(block)
         self.drop_results(recipe)
         f.ret(null())
         f.place(done)
@@ -362,34 +376,26 @@ def _emit() -> str:
     entry = _Entry(module, KeyReader(module))
     f = entry.f
     recipe = entry.find()
-    slots = entry.find_all_scratch(recipe)
+    entry.find_all_scratch(recipe)
     wish = entry.wish(recipe)
+    entry.take_scratch()
     entry.count_use(recipe, 1)
     entry.set_arguments()
     entry.make_results(recipe)
     block = entry.take_memory(recipe)
-    blocks = []
-    for number, slot in enumerate(slots):
-        blocks.append(f.load(POINTER, slot, 8))
-        f.store(null(), slot, 8)
-        f.store(f.ptrtoint(blocks[-1]), entry.base(Base.SCRATCH + number), 8)
     cancelled, done = f.new_block("cancelled"), f.new_block("done")
     entry.run(recipe, wish, cancelled)
     f.jump(done)
     f.place(cancelled)
-    for slot, taken in zip(slots, blocks, strict=True):
-        f.store(taken, slot, 8)
     entry.free_memory(block)
     entry.drop_results(recipe)
     f.ret(null())
     f.place(done)
-    for slot, taken in zip(slots, blocks, strict=True):
-        f.store(taken, slot, 8)
-    found = entry.returned(recipe)
+    found = entry.returned(recipe, block)
     entry.free_memory(block)
     hits = f.at(recipe, Recipe.hits.offset)
     f.store(f.add(f.load(INT64, hits, 8), 1), hits, 8)
-    entry.count_use(recipe, -1)
+    entry.give_back(recipe)
     entry.finish(found)
     return str(module)
 
@@ -425,6 +431,14 @@ def _emit_method() -> str:
         f.call(module.declare("tw_free", VOID, (POINTER,)), [whole])
     f.ret(found)
     return str(module)
+
+
+class Key(NamedTuple):
+    """The words of a call's key, their hash, and the objects whose addresses are among them."""
+
+    words: bytes
+    mixed: int
+    kept: tuple[Any, ...]
 
 
 class Replay:
@@ -478,8 +492,8 @@ class Replay:
         )
         return Linked(code, (_METHOD_MODULE,), imports)
 
-    def add(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any], made: MadeRecipe) -> bool:
-        """Makes a call reachable from the entry; False where its arguments have no key."""
+    def key(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Key | None:
+        """The key of a call; None where its arguments have none."""
         values, names = (*arguments, *named.values()), tuple(named)
         kept = self.kinds.learn(values)
         state = KeyState()
@@ -488,8 +502,6 @@ class Replay:
             id(owner), items, len(arguments), id(names) if names else None, ctypes.addressof(state)
         )
         if found == 0:
-            return False
-        key = bytes(memoryview(state.key).cast("B")[: 8 * found])
-        everything = MadeRecipe(made.recipe, (*made.kept, owner, names, kept))
-        self.table.add(key, state.mixed, everything)
-        return True
+            return None
+        words = bytes(memoryview(state.key).cast("B")[: 8 * found])
+        return Key(words, state.mixed, (owner, names, *kept))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from tilewright.calls.compile import compile_problem
+from tilewright.calls.repeated import is_repeated, path_of
 from tilewright.compiler.explanation import (
     Explanation,
     decision_text,
@@ -122,8 +124,14 @@ def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
     name, home = (subject.__name__, subject.__module__) if function else (None, None)
     if home in (*_HOMES, *_FUNCTIONS):
         inspect.signature(subject).bind(*arguments, **options)  # refuses what a call would refuse
+    found = None
     if home in _HOMES and name in CALLS:
-        return CALLS[name](*arguments, **options)
-    if home in _FUNCTIONS and hasattr(subject, "__self__"):
-        return explain_function(subject, *arguments, **options)
+        found = CALLS[name](*arguments, **options)
+    elif home in _FUNCTIONS and hasattr(subject, "__self__"):
+        found = explain_function(subject, *arguments, **options)
+    if found is not None:
+        if any(note.startswith("native entry") for note in found.notes) or not is_repeated(subject):
+            return found
+        notes = [note for note in found.notes if not note.startswith("through Python")]
+        return replace(found, notes=(*notes, path_of(subject, arguments, options)))
     raise NotExplained(found=shown(subject), known=", ".join(f"tilewright.{name}" for name in CALLS))

@@ -125,9 +125,10 @@ def attention_backward(
     batch = len(forward.items)
     seen = forward.items[:, ITEM_FIELDS.index("keys")]
     packed = any(side.rows is not None or side.first is not None for side in prepared.sides)
-    zeros = packed or not forward.row_max.size or bool((seen < forward.k.shape[2]).any())
+    empty = 0 in (*forward.q.shape, *forward.k.shape, batch)
+    some = problem.bounded or empty or bool((seen < forward.k.shape[2]).any())
     gradients = [
-        _Gradient(array, view, side, batch, layout, zeros=zeros)
+        _Gradient(array, view, side, batch, layout, zeros=packed or some)
         for array, view, side in zip(given, forward[:3], (queries, keys, keys), strict=True)
     ]
     dq, dk, dv = (gradient.view for gradient in gradients)
