@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from repeating import check
+from repeated_calls import check
 from support import Array
 
 import tilewright as tw

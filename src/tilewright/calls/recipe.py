@@ -165,8 +165,8 @@ def _words_at(address: int) -> bytes:
 class RecipeTable:
     """Python side of a table of recipes.
 
-    It is changed under the lock `preparing`. A full table is cleared. Its recipes are freed at the next clearing, unless a call still uses them: it may
-    have found one without having counted its use yet.
+    It is changed under the lock `preparing`. A full table is cleared. Its recipes are freed at the next
+    clearing, unless a call still uses them: it may have found one without having counted its use yet.
     """
 
     def __init__(self) -> None:

@@ -131,7 +131,7 @@ class _Entry(FastFunction):
             self.slots.append(f.load(POINTER, slot, 8))
 
     def take_scratch(self) -> None:
-        """Takes the blocks of the slots, with no other code of Python between this and the search for them."""
+        """Takes the blocks of the slots; no code of Python runs between this and the search for them."""
         f = self.f
         for number, slot in enumerate(self.slots):
             self.blocks.append(f.load(POINTER, slot, 8))
