@@ -22,6 +22,15 @@ LAYOUTS = tuple(itertools.product(("row", "col"), repeat=3))
 LENGTHS, STREAMING = (128, 512), (128, 256, 512)
 
 
+#: Rows of a tile of AMX: LLVM takes seconds over copies into its panels.
+AMX_ROWS = 16
+
+
+def without_amx(isa: Isa) -> Isa:
+    """A row without its largest tiles; those of others stay."""
+    return replace(isa, tiles=tuple(tile for tile in isa.tiles if tile.m < AMX_ROWS))
+
+
 def every_feature(isa: Isa) -> frozenset[str]:
     """What a CPU with all of a row's instructions has."""
     return frozenset(tile.feature for tile in isa.tiles if tile.feature)
