@@ -94,15 +94,15 @@ def test_a_machine_of_another_length() -> None:
     assert replace(machine, vector_bits=1024).isa.tile(F32).n == 32
 
 
-def assembly(machine: Machine, dtype: str) -> tuple[str, str]:
+def assembly(machine: Machine, dtype: str, strategy: str = "auto") -> tuple[str, str]:
     """The module and its assembly."""
-    state = run_stages(Gemm(dtype=dtype), machine, "llvm")
+    state = run_stages(Gemm(dtype=dtype, strategy=strategy), machine, "llvm")
     return state.llvm, emit_assembly(state.llvm, state.name, machine)
 
 
-@pytest.mark.parametrize("bits", [256, 1024])
-def test_functions_say_their_length(bits: int) -> None:
-    module, text = assembly(replace(find_machine("a64fx"), vector_bits=bits), "f32")
+@pytest.mark.parametrize(("bits", "strategy"), [(256, "packing"), (1024, "tiling")])
+def test_functions_say_their_length(bits: int, strategy: str) -> None:
+    module, text = assembly(replace(find_machine("a64fx"), vector_bits=bits), "f32", strategy)
     defined = re.findall(r"^define.*$", module, re.MULTILINE)
     assert defined
     assert all(f"vscale_range({bits // 128},{bits // 128})" in line for line in defined)
