@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import Array, filled, rough
+from tiers import crossed, pairwise
 
 import tilewright as tw
 from tilewright.calls.batch import BatchAxis, batch_function, fixed_batch_function, merge_axes, outer_offsets
@@ -183,8 +184,12 @@ class Walk:
         return found
 
 
-@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
-@pytest.mark.parametrize("steps", STEPS, ids=str)
+each_type_and_steps = pytest.mark.parametrize(
+    ("dtype", "steps"), crossed(GEMM_DTYPES, [(steps,) for steps in STEPS], 3), ids=str
+)
+
+
+@each_type_and_steps
 def test_batch_function(dtype: DType, steps: tuple[int, int, int]) -> None:
     """No product, one and several; with one thread and with a team."""
     kernel = matmul_kernel(dtype)
@@ -201,8 +206,7 @@ def test_batch_function(dtype: DType, steps: tuple[int, int, int]) -> None:
         np.testing.assert_array_equal(walk.stacks[2], expected, f"{alpha, beta, count, threads}")
 
 
-@pytest.mark.parametrize("dtype", GEMM_DTYPES, ids=str)
-@pytest.mark.parametrize("steps", STEPS, ids=str)
+@each_type_and_steps
 def test_fixed_batch_function(dtype: DType, steps: tuple[int, int, int]) -> None:
     """The same, of matrices whose sizes the kernel knows."""
     kernel = tw.compile(tw.BatchReduceGemm(M, N, K, 1, dtype, a="row", b="row", c="row", beta=0))
@@ -253,14 +257,20 @@ def same_bits(left: Array, right: Array) -> bool:
     return np.array_equal(np.ascontiguousarray(left).view(word), np.ascontiguousarray(right).view(word))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("shape_a", "shape_b"), SHAPES, ids=str)
-@pytest.mark.parametrize("order", ["CC", "CF", "FC", "FF"])
-@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
-@pytest.mark.parametrize("way", ["plain", "scaled", "columns of C"])
+@pytest.mark.parametrize(
+    ("dtype", "shapes", "order", "reverse", "way"),
+    pairwise(
+        (np.float32, np.float64),
+        SHAPES,
+        ("CC", "CF", "FC", "FF"),
+        (False, True),
+        ("plain", "scaled", "columns of C"),
+    ),
+)
 def test_a_batch_equals_its_matrices(
-    dtype: type, shape_a: tuple[int, ...], shape_b: tuple[int, ...], order: str, reverse: bool, way: str
+    dtype: type, shapes: tuple[tuple[int, ...], tuple[int, ...]], order: str, reverse: bool, way: str
 ) -> None:
+    shape_a, shape_b = shapes
     a, b = rough(shape_a, dtype, 1), rough(shape_b, dtype, 2)
     a, b = (
         np.array(array.swapaxes(-1, -2), order="C").swapaxes(-1, -2) if letter == "F" else array
