@@ -220,6 +220,22 @@ def test_packed_operands(name: str) -> None:
             np.testing.assert_allclose(product(A3[0], weight, C), A3[0] @ dense, rtol=1e-4, atol=1e-5)
 
 
+def test_a_chain_takes_one_weight_twice() -> None:
+    weight = tw.pack(A)
+    chain = kernel(tw.LinearChain((8, 8, 8), ("relu", None), bias=False))
+    check(lambda x: chain(x, [weight, weight]), A3[0])
+
+
+def test_keys_of_many_calls_spread_over_the_table() -> None:
+    """Few of as many recipes as the table holds find their slots taken."""
+    replay().table.clear()
+    product, count = kernel(tw.Gemm(dtype="f32")), 1500
+    for number in range(count):
+        m, n, k = number % 12 + 1, number // 12 % 12 + 1, number // 144 + 1
+        product(np.ones((m, k), "f4"), np.ones((k, n), "f4"), np.ones((m, n), "f4"))
+    assert sum(slot is not None for slot in replay().table.slots) >= 0.99 * count
+
+
 def test_a_kernel_is_not_kept_by_its_recipes() -> None:
     product = tw.compile(tw.Gemm(8, 8, 8, "f32", strategy="tiling"))
     for _ in range(3):

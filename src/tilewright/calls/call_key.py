@@ -29,7 +29,7 @@ from tilewright.calls.fastcall import (
     TUPLE_SIZE,
     WRITEABLE,
 )
-from tilewright.calls.recipe import HASH, MIX_BITS, MOST_ARRAYS, MOST_AXES, MOST_WORDS
+from tilewright.calls.recipe import HASH, MIX_BITS, MOST_ARRAYS, MOST_AXES, MOST_WORDS, PLACE
 from tilewright.llvm.build import Function, Module
 from tilewright.llvm.values import INT8, INT32, INT64, POINTER, VOID, Value, int64, null
 from tilewright.recorder import Numbered
@@ -138,25 +138,29 @@ class KeyReader:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.word = self._emit_word()
         self.put = self._emit_put()
         self.read = self._emit_read()
 
-    def _emit_word(self) -> Function:
-        """``void tw_word(state, word)``: appends a word; the caller has checked that there is room."""
-        f = self.module.define("tw_word", INT64, [("state", POINTER), ("word", INT64)])
-        state, word = f.arguments.values()
-        count, mixed = (_field(f, state, name) for name in ("words", "mixed"))
-        f.store(word, f.at(f.at(state, KeyState.key.offset), f.mul(count, 8)), 8)
-        product = f.mul(f.xor(mixed, word), int64(HASH))
-        f.store(f.xor(product, f.udiv(product, int64(1 << MIX_BITS))), f.at(state, KeyState.mixed.offset), 8)
-        f.store(f.add(count, 1), f.at(state, KeyState.words.offset), 8)
-        f.ret(int64(1))
-        return f
-
     def _words(self, f: Function, state: Value, *words: Value) -> None:
-        for word in words:
-            f.call(self.word.callee, [state, word])
+        """Appends words; the caller has checked that there is room."""
+        end = self._end(f, state, len(words))
+        for place, word in enumerate(words):
+            f.store(word, f.at(end, 8 * place), 8)
+
+    def _end(self, f: Function, state: Value, words: Value | int) -> Value:
+        """The end of the key, which this many words will follow that the caller stores there."""
+        count = _field(f, state, "words")
+        f.store(f.add(count, words), f.at(state, KeyState.words.offset), 8)
+        return f.at(f.at(state, KeyState.key.offset), f.mul(count, 8))
+
+    def _mix(self, f: Function, state: Value) -> None:
+        """The hash of the key: a sum of its words, each mixed with its place for itself."""
+        key, count = f.at(state, KeyState.key.offset), _field(f, state, "words")
+        with f.carried_loop(int64(0), count, int64(1), [int64(0)], "word") as (number, (total,), advance):
+            word = f.load(INT64, f.at(key, f.mul(number, 8)), 8)
+            product = f.mul(f.xor(word, f.mul(f.add(number, 1), int64(PLACE))), int64(HASH))
+            advance([f.add(total, f.xor(product, f.udiv(product, int64(1 << MIX_BITS))))])
+        f.store(f.mul(advance.results[0], int64(HASH)), f.at(state, KeyState.mixed.offset), 8)
 
     def _room(self, f: Function, state: Value, words: Value | int) -> None:
         """Returns 0 from the function if this many words do not fit."""
@@ -199,17 +203,22 @@ class KeyReader:
         fits = f.and_(f.icmp("<", number, MOST_ARRAYS), f.icmp("<=", axes, MOST_AXES))
         with f.when(f.not_(fits)):
             f.ret(int64(0))
-        self._room(f, state, f.add(f.mul(axes, 2), 3))
+        size = f.add(f.mul(axes, 2), 3)
+        self._room(f, state, size)
+        end = self._end(f, state, size)
         flags = f.sext(f.load(INT32, f.at(array, ARRAY_FLAGS), 4), INT64)
         flags = f.and_(flags, int64(ALIGNED | WRITEABLE))
         mark = f.add(f.add(f.mul(axes, AXES_FACTOR), f.mul(flags, FLAGS_FACTOR)), Kind.ARRAY)
-        self._words(f, state, mark, f.load(INT64, f.at(array, ARRAY_DTYPE), 8))
+        f.store(mark, end, 8)
+        f.store(f.load(INT64, f.at(array, ARRAY_DTYPE), 8), f.at(end, 8), 8)
         start = f.load(INT64, f.at(array, ARRAY_DATA), 8)
         shape, strides = (f.load(POINTER, f.at(array, at), 8) for at in (ARRAY_SHAPE, ARRAY_STRIDES))
         bounds = [start, start]
         with f.carried_loop(int64(0), axes, int64(1), bounds, "axis") as (axis, (low, high), advance):
             length, step = (f.load(INT64, f.at(base, f.mul(axis, 8)), 8) for base in (shape, strides))
-            self._words(f, state, length, step)
+            place = f.at(end, f.mul(axis, 16))
+            f.store(length, f.at(place, 16), 8)
+            f.store(step, f.at(place, 24), 8)
             reach = f.mul(f.sub(length, 1), step)
             advance([f.add(low, f.minimum(reach, int64(0))), f.add(high, f.maximum(reach, int64(0)))])
         low, high = advance.results
@@ -219,7 +228,8 @@ class KeyReader:
         f.store(array, f.at(f.at(state, KeyState.objects.offset), at), 8)
         f.store(low, f.at(f.at(state, KeyState.lows.offset), at), 8)
         f.store(high, f.at(f.at(state, KeyState.highs.offset), at), 8)
-        self._words(f, state, self._relation(f, state, number, start, low, high))
+        relation = self._relation(f, state, number, start, low, high)
+        f.store(relation, f.at(f.at(end, f.mul(axes, 16)), 16), 8)
         f.store(f.add(number, 1), f.at(state, KeyState.arrays.offset), 8)
         f.ret(int64(1))
 
@@ -340,6 +350,7 @@ class KeyReader:
             value = f.load(POINTER, f.at(args, f.mul(number, 8)), 8)
             with f.when(f.icmp("==", f.call(self.put.callee, [value, state]), 0)):
                 f.ret(int64(0))
+        self._mix(f, state)
         f.ret(_field(f, state, "words"))
         return f
 

@@ -193,7 +193,8 @@ class Recording:
         self._numbered = numbered_of(arguments)
         for one in self._numbered:
             for address, size in one.memory():
-                if any(place.low < address + size and address < place.high for place in self._places):
+                arrays = self._places[: len(self.arrays)]
+                if any(place.low < address + size and address < place.high for place in arrays):
                     # Addresses there could follow from either.
                     self.reason = "an argument that shares memory with another one"
                 self._places.append(_Place(address, address + size, 0, Base.NUMBER))
