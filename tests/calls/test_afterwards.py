@@ -16,7 +16,6 @@ from tilewright.calls import repeated
 from tilewright.calls.afterwards import afterwards
 from tilewright.ops.einsum import call as einsum
 from tilewright.ops.gemm import call as arrays
-from tilewright.ops.linear import quantized as weights
 from tilewright.ops.matmul import public as matmul_front
 from tilewright.threads import scratch
 
@@ -46,7 +45,6 @@ PLACES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     "einsum": (einsum, "_native_steps", lambda: into(lambda c: tw.einsum("ab,bc->ac", A, B, out=c), (5, 7))),
     "einsum's calls": (einsum, "_remember", lambda: tw.einsum("xy,yz->xz", A, B, optimize="auto")),
     "functions": (repeated, "replay", lambda: into(lambda c: tw.softmax(A, out=c), (5, 6))),
-    "weights": (weights, "weight_route", quantised),
 }
 
 

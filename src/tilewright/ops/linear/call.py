@@ -10,7 +10,9 @@ from numpy.typing import DTypeLike
 
 from tilewright.calls.batch import batch_function, merge_axes, outer_offsets
 from tilewright.calls.operands import Array, data_address, element_strides
+from tilewright.calls.pieces import copy_to
 from tilewright.calls.promotion import store
+from tilewright.calls.recording import new_array
 from tilewright.errors import (
     MissingOut,
     PackedRole,
@@ -33,13 +35,11 @@ from tilewright.ops.gemm.epilogue_operands import (
     bias_matrix,
     bias_of,
 )
-from tilewright.ops.linear.kernel import PackedGemmKernel, Route, Wish, find_route
+from tilewright.ops.linear.kernel import PackedGemmKernel, Wish, find_route
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.preparing import importing
 from tilewright.spec.arguments import check_number
-from tilewright.spec.epilogue import Along
 from tilewright.spec.factors import factor
-from tilewright.spec.problem import Role
 from tilewright.threads.pool import call_team
 
 
@@ -58,10 +58,6 @@ def matmul(
     activation = activation_word(activation)
     alpha, beta = check_number(alpha, "alpha"), check_number(beta, "beta")
     dtype = None if dtype is None else wanted_dtype(dtype)
-    if out is None and dtype is None and alpha == 1 and beta == 0:
-        product = _plain(a, b, bias, activation)
-        if product is not None:
-            return product
     with importing:
         from tilewright.ops.linear import activations as rows
 
@@ -108,42 +104,19 @@ def matmul(
     avoid = [] if given is None else [given]
     vectors = [bias_matrix(vector, kernel.types, route.result, avoid) for vector in vectors]
     direct = given is not None and direct_out(given, route.result, operand, packed.data4d)
-    target = cast("Array", given) if direct else np.empty(shapes.result, route.result)
+    target = cast("Array", given) if direct else new_array(shapes.result, route.result)
     if beta != 0 and not direct:
-        target[...] = given
+        copy_to(target, cast("Array", given))
     by_row = any(vector.shape[1] == 1 and vector.shape[0] != 1 for vector in vectors)
     matrices = _matrices(operand, target, side, merge=not by_row)
     with kernel.pool.block() as scratch:
         call = _Call(packed, side, (shapes.m, shapes.n, shapes.k), (alpha, beta), vectors)
         _run(kernel, call, matrices, scratch)
     if given is None:
-        return cast("Array", target[()])
+        return target[()]
     if not direct:
         store(target, given)
     return given
-
-
-def _plain(a: Any, b: Any, bias: Any, activation: str | None) -> Array | None:
-    """A contiguous matrix times a packed one, whose route is known: without anything else that takes time."""
-    if type(a) is not np.ndarray or type(b) is not PackedMatrix:
-        return None
-    along = None if bias is None else Along.COLUMN
-    route = cast("Route | None", b.routes.get((a.dtype, None, along, activation)))
-    if route is None or a.dtype != route.operand or a.ndim != 2 or not a.flags.carray:
-        return None
-    (m, k), (depth, n) = a.shape, b.shape
-    if k != depth or b.form.role is not Role.B:
-        return None
-    vectors: tuple[Array, ...] = ()
-    if bias is not None:
-        fits = type(bias) is np.ndarray and bias.shape == (n,) and bias.dtype == route.sums
-        if not fits or not bias.flags.carray:
-            return None
-        vectors = (bias[np.newaxis],)
-    c = np.empty((m, n), route.result)
-    with route.kernel.pool.block() as scratch:
-        route.kernel.run_packed([a, b.data4d, c], (m, n, k), (1, 0), scratch, (*route.beside, *vectors))
-    return c
 
 
 def _matrices(operand: Array, target: Array, side: str, *, merge: bool) -> tuple[Array, Array]:

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from tilewright.calls.afterwards import afterwards
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
-from tilewright.calls.pieces import contiguous
+from tilewright.calls.pieces import contiguous, copy_to
 from tilewright.calls.promotion import store
+from tilewright.calls.recording import new_array
 from tilewright.errors import InvalidChoice, MissingOut, PackedDtype
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
@@ -113,9 +113,9 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
     inputs = (x, packed.data4d, *packed.vectors.values())
     direct = given is not None and given.flags.c_contiguous
     direct = direct and all(direct_out(cast("Array", given), c.numpy, x, part) for part in inputs)
-    target = cast("Array", given) if direct else np.empty(shapes.result, c.numpy)
+    target = cast("Array", given) if direct else new_array(shapes.result, c.numpy)
     if factors[1] != 0 and not direct:
-        target[...] = given
+        copy_to(target, cast("Array", given))
     if target.size:
         # One element of a bias for each row: the rows of a batch are not merged.
         m = shapes.m if along is Along.ROW else target.size // shapes.n
@@ -126,10 +126,6 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
             for left, result in zip(rows, results, strict=True):
                 sizes = (m, shapes.n, shapes.k)
                 kernel.run_packed([left, packed.data4d, result], sizes, factors, scratch, beside)
-    if asked is None and along is not Along.ROW:  # the next such call takes the fast path
-        with afterwards("matmul"):
-            key = packed_gemm.Wish(a.numpy, None, along, wish.activation)
-            packed.routes[key] = weight_route(packed, x, key)
     if given is None:
         return target
     if not direct:

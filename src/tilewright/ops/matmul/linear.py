@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tilewright.calls.foreign import as_array
+from tilewright.calls.repeated import repeated
 from tilewright.errors import InvalidOperand
 from tilewright.ops.linear.activations import QuantizedRows
-from tilewright.ops.matmul.public import matmul
+from tilewright.ops.matmul.public import multiply
 from tilewright.ops.packing.matrix import PackedMatrix
 
 
+@repeated
 def linear(
     x: ArrayLike | QuantizedRows,
     weight: ArrayLike | PackedMatrix,
@@ -65,6 +67,4 @@ def linear(
         weight = weight.T
     if type(x) is not np.ndarray:
         x = x if isinstance(x, QuantizedRows) else as_array(x, "x")
-    if bias is None and activation is None and threads is None:
-        return matmul(x, weight, out)  # in machine code
-    return matmul(x, weight, out, bias=bias, activation=activation, threads=threads)
+    return multiply(x, weight, out, bias=bias, activation=activation, threads=threads)

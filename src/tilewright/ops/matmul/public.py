@@ -110,7 +110,7 @@ _STEPS: dict[str, Any] = {"alpha": 1.0, "beta": 0.0, "bias": None, "activation":
 _PLAIN = {np.ndarray, list, tuple}
 
 
-def _matmul(
+def multiply(
     a: Any,
     b: Any,
     /,
@@ -135,9 +135,11 @@ def _matmul(
             with importing:
                 from tilewright.ops.linear import call as packed_gemm
 
-            return packed_gemm.matmul(
+            found = packed_gemm.matmul(
                 *(a, b, out), dtype=dtype, alpha=alpha, beta=beta, bias=bias, activation=activation
             )
+            repeatable()
+            return found
         steps = {"alpha": alpha, "beta": beta, "bias": bias, "activation": activation}
         if plain and type(a) in _PLAIN and type(b) in _PLAIN and (out is None or type(out) is np.ndarray):
             result = arrays.matmul(a, b, out, dtype=dtype, **steps)
@@ -168,10 +170,10 @@ def _connect() -> None:
         _native[0].connected = len(matmul_kernels)
 
 
-_builtin = Repeated(_matmul, "matmul", "tilewright", _MATMUL_DOC)
+_builtin = Repeated(multiply, "matmul", "tilewright", _MATMUL_DOC)
 
 if TYPE_CHECKING:
-    matmul = _matmul
+    matmul = multiply
 else:
     matmul = _builtin.function
 

@@ -1,0 +1,75 @@
+"""Linear layers in machine code: weights as arrays, packed and quantised, in every form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from repeated_calls import check
+from support import Array
+
+import tilewright as tw
+from tilewright.calls.fastcall import native_entry_possible
+
+pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="no native entries in this interpreter")
+
+RNG = np.random.default_rng(7)
+WEIGHT = RNG.standard_normal((64, 32)).astype(np.float32)
+BIAS = RNG.standard_normal(64).astype(np.float32)
+
+
+def values(*shape: int, dtype: Any = "f4") -> Array:
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+WEIGHTS: dict[str, Any] = {
+    "array": WEIGHT,
+    "packed": tw.pack(WEIGHT.T),
+    "int8": tw.quantize_weights(WEIGHT.T),
+    "int4": tw.quantize_weights(WEIGHT.T, bits=4),
+}
+
+
+@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
+@pytest.mark.parametrize("shape", [(8, 32), (2, 3, 32), (32,)], ids=str)
+def test_linear(weight: Any, shape: tuple[int, ...]) -> None:
+    def call(x: Array, **options: Any) -> Array:
+        return tw.linear(x, weight, **options)
+
+    x = values(*shape)
+    check(call, x)
+    check(call, x, bias=BIAS, activation="gelu")
+    check(call, x, threads=1)
+
+    def product(x: Array) -> Array:
+        return tw.matmul(x, weight.T if isinstance(weight, np.ndarray) else weight, alpha=2.0)
+
+    check(product, x)
+
+
+@pytest.mark.parametrize("name", ["array", "packed", "int8"])
+def test_out(name: str) -> None:
+    x = values(8, 32)
+    expected = tw.linear(x, WEIGHTS[name])
+    for _ in range(3):
+        out = np.full((8, 64), np.nan, np.float32)
+        assert tw.linear(x, WEIGHTS[name], out=out) is out
+        np.testing.assert_array_equal(out, expected)
+
+
+def test_another_weight_of_the_same_shape_has_its_own_result() -> None:
+    x = values(8, 32)
+    for seed in range(4):
+        weight = np.random.default_rng(seed).standard_normal((64, 32)).astype(np.float32)
+        packed = tw.pack(weight.T)
+        for _ in range(3):
+            np.testing.assert_allclose(tw.linear(x, packed), x @ weight.T, rtol=1e-4, atol=1e-4)
+        del packed
+
+
+def test_quantised_rows_stay_with_python() -> None:
+    rows = tw.quantize_rows(values(8, 32))
+    first = tw.linear(rows, WEIGHTS["int8"])
+    for _ in range(3):
+        np.testing.assert_array_equal(tw.linear(rows, WEIGHTS["int8"]), first)
