@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from product_operands import PROBLEMS, make, shapes, strides_of
+from shares import EVERY_TEST_RUNS
 from support import Array
 
 from emulated.case_file import Case, Placed, Signature, Values
@@ -24,7 +25,7 @@ RUN = tuple(
     }.values()
 )
 #: Types that each walk is compiled for on one machine; the next machine takes the next ones.
-EACH = 2
+EACH = 2 if EVERY_TEST_RUNS else 1
 
 
 def whole(array: Array) -> Array:
