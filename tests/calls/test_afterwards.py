@@ -14,7 +14,6 @@ from support import Array, rough
 import tilewright as tw
 from tilewright.calls import repeated
 from tilewright.calls.afterwards import afterwards
-from tilewright.ops.einsum import call as einsum
 from tilewright.ops.gemm import call as arrays
 from tilewright.ops.matmul import public as matmul_front
 from tilewright.threads import scratch
@@ -42,8 +41,6 @@ PLACES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
     "matmul": (matmul_front, "_connect", lambda: into(lambda c: tw.matmul(A, B, c, alpha=2), (5, 7))),
     "sizes": (arrays, "make_wanted", lambda: into(lambda c: tw.matmul(A[::2], B, c, alpha=2), (3, 7))),
     "recipes": (repeated, "replay", lambda: into(lambda c: tw.matmul(A, B, c, activation="silu"), (5, 7))),
-    "einsum": (einsum, "_native_steps", lambda: into(lambda c: tw.einsum("ab,bc->ac", A, B, out=c), (5, 7))),
-    "einsum's calls": (einsum, "_remember", lambda: tw.einsum("xy,yz->xz", A, B, optimize="auto")),
     "functions": (repeated, "replay", lambda: into(lambda c: tw.softmax(A, out=c), (5, 6))),
 }
 

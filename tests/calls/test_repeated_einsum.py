@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,3 +62,73 @@ SINGLE = values(8, 8, dtype="f4")
 )
 def test_products(function: Callable[..., Any], operands: tuple[Any, ...], options: dict[str, Any]) -> None:
     check(function, *operands, **options)
+
+
+FOURTH, BACKWARDS = values(2, 3, 8, 8), values(3, 2, 8, 8)
+HALF, SHORT = values(8, 8, dtype="f2"), values(8, 8, dtype="f4").astype("i2")
+
+
+@pytest.mark.parametrize(
+    ("text", "operands", "options"),
+    [
+        ("ij,jk->ik", (A, B), {}),
+        ("ij,jk->ki", (A, B), {"order": "F"}),
+        ("ij,jk->ik", (A, B), {"dtype": "f4", "casting": "same_kind"}),
+        ("ij,jk->ik", (SINGLE, B), {"threads": 1}),
+        ("ij,jk->ik", (SHORT, HALF), {}),
+        ("ij,jk,kl->il", (A, B, STACK[1]), {}),
+        ("ij,jk,kl->il", (A, B, STACK[1]), {"optimize": False}),
+        ("ij,jk,kl->il", (A, B, STACK[1]), {"optimize": [(0, 1), (0, 1)]}),
+        ("ij,jk,kl->il", (A, B, STACK[1]), {"optimize": ("greedy", 1000)}),
+        ("ij,jk,kl->il", (HALF, values(8, 8, dtype="f2"), values(8, 8, dtype="f2")), {}),
+        ("abij,bajk->abik", (FOURTH, BACKWARDS), {}),
+        ("aib,bja->ij", (values(8, 8, 8), values(8, 8, 8)), {}),
+        ("ij->i", (SINGLE,), {"dtype": "f8"}),
+        ("ij->ji", (A,), {}),
+        ("iji->ij", (values(3, 4, 3),), {}),
+        ("i...->...i", (STACK,), {}),
+        ("ij,ij->ij", (A, B), {}),
+        ("ijab,jack->ibck", (values(24, 12, 12, 24), values(12, 12, 24, 24)), {}),
+    ],
+    ids=str,
+)
+def test_einsum(text: str, operands: tuple[Any, ...], options: dict[str, Any]) -> None:
+    check(partial(tw.einsum, text), *operands, **options)
+
+
+def test_out_of_einsum() -> None:
+    out = np.empty((8, 8))
+    for text, given in (("ij,jk->ki", (A, B)), ("ij,jk->ik", (SINGLE, B)), ("ij->ji", (A,))):
+        for _ in range(3):
+            out.fill(np.nan)
+            assert tw.einsum(text, *given, out=out) is out
+            np.testing.assert_allclose(out, np.einsum(text, *given), rtol=1e-12)
+    memory = values(16, 8)
+    expected = memory[:8].T.copy()
+    for at in (8, 8, 4, 4, 0, 0):  # disjoint, overlapping, in place
+        memory[:8] = expected.T
+        tw.einsum("ij->ji", memory[:8], out=memory[at : at + 8])
+        np.testing.assert_array_equal(memory[at : at + 8], expected)
+
+
+def test_a_view_is_of_its_own_argument() -> None:
+    """Arguments that are alike, also read-only ones: memory, owner and flag are those of this call."""
+    fixed = values(8, 8)
+    fixed.flags.writeable = False
+    for array in (values(8, 8), values(8, 8), fixed, fixed):
+        seen = tw.einsum("ij->ji", array)
+        assert seen.base is array
+        assert seen.flags.writeable is array.flags.writeable
+        assert np.shares_memory(seen, array)
+    part = values(9, 8)
+    for _ in range(3):
+        assert tw.einsum("ij->ji", part[1:]).base is part
+
+
+def test_lists_are_read_at_every_call() -> None:
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+    for value in (1.0, 2.0, 3.0):
+        rows[0][0] = value
+        expected = np.asarray(rows) @ np.asarray(rows)
+        np.testing.assert_array_equal(tw.einsum("ij,jk", rows, rows), expected)
+        np.testing.assert_array_equal(tw.tensordot(rows, rows, 1), expected)

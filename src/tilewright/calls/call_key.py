@@ -103,6 +103,7 @@ class KnownKinds:
         self._types: list[type] = []
         for scalar in (np.float64, np.float32, np.int64, np.int32):
             self._add(scalar, Kind.NUMBER, np.dtype(scalar).itemsize)
+        self._add(type(...), Kind.IDENTITY)
 
     def _add(self, kind: type, row: Kind, size: int = 0) -> None:
         count = self.table.count

@@ -103,9 +103,11 @@ class Result(ctypes.Structure):
 
     Attributes
     ----------
-    argument : the number of the array argument that it is, or -1.
+    argument : the number of the array argument that it is, or is a view of; or -1.
     number : whether it is a NumPy scalar, read from a temporary array at `offset`.
-    dtype, axes, shape, strides : of a new array.
+    offset : of a view, bytes from the argument's first element.
+    dtype, axes, shape, strides : of a new array, or of a view; no dtype of an argument itself.
+    flags : NumPy's, of a view.
     """
 
     _fields_ = (
@@ -113,6 +115,7 @@ class Result(ctypes.Structure):
         ("number", ctypes.c_int64),
         ("offset", ctypes.c_int64),
         ("dtype", ctypes.c_void_p),
+        ("flags", ctypes.c_int64),
         ("axes", ctypes.c_int64),
         ("shape", ctypes.c_int64 * MOST_AXES),
         ("strides", ctypes.c_int64 * MOST_AXES),

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.calls.fastcall import WRITEABLE
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.recipe import (
     ALIGNMENT,
@@ -359,7 +360,7 @@ class Recording:
         return -1
 
     def _result(self, value: Any, number: int, bases: dict[int, tuple[int, int]]) -> Result | None:
-        """A result, which is an argument, a new array, all of a new array in another shape, or a scalar."""
+        """A result: an argument, a view of one, all of a new array in any shape, or a scalar."""
         for place, array in enumerate(self.arrays):
             if value is array:
                 return Result(argument=place)
@@ -384,7 +385,21 @@ class Recording:
                     shape=value.shape,
                     strides=value.strides,
                 )
-        self.refuse("a result that is not the whole of a new array")
+        base, offset = self._found(start) or (int(Base.NUMBER), 0)
+        place = base - Base.ARGUMENT
+        if 0 <= place < len(self.arrays):
+            first, last, _ = extent(self.arrays[place])
+            if first <= low and high <= last:
+                return Result(
+                    argument=place,
+                    offset=offset,
+                    dtype=id(value.dtype),
+                    flags=WRITEABLE if value.flags.writeable else 0,
+                    axes=value.ndim,
+                    shape=value.shape,
+                    strides=value.strides,
+                )
+        self.refuse("a result that is not the whole of a new array, nor a view of an argument")
         return None
 
     def _step(self, step: _Called | _Numpy, bases: dict[int, tuple[int, int]]) -> RecipeStep | None:

@@ -15,6 +15,7 @@ from tilewright.calls.fastcall import (
     API_EMPTY,
     API_NEW_FROM_DESCR,
     API_SCALAR,
+    API_SET_BASE,
     ARRAY_DATA,
     GIL_THRESHOLD,
     TUPLE_ITEM,
@@ -188,7 +189,12 @@ class _Entry(FastFunction):
                 with given:
                     array = f.load(POINTER, f.at(objects, f.mul(argument, 8)), 8)
                     f.call(self.increment, [array])
-                    f.store(array, slot, 8)
+                    whole = f.icmp("==", self.field(result, Result.dtype.offset), null())
+                    with f.branch(whole) as (itself, part):
+                        with itself:
+                            f.store(array, slot, 8)
+                        with part:
+                            self.view(array, result, slot, failed)
                 with another, f.when(f.not_(is_number)):
                     dtype = self.field(result, Result.dtype.offset)
                     f.call(self.increment, [dtype])  # PyArray_NewFromDescr takes over a reference
@@ -208,6 +214,31 @@ class _Entry(FastFunction):
         self.drop_results(recipe)
         f.ret(null())
         f.place(done)
+
+    def view(self, array: Value, result: Value, slot: Value, failed: Block) -> None:
+        """A view of an argument, which takes over a reference to it."""
+        f, module = self.f, self.module
+        dtype = self.field(result, Result.dtype.offset)
+        f.call(self.increment, [dtype])
+        data = f.at(self.field(array, ARRAY_DATA), self.word(result, Result.offset))
+        axes, flags = (f.trunc(self.word(result, field), INT32) for field in (Result.axes, Result.flags))
+        shape, strides = (f.at(result, field.offset) for field in (Result.shape, Result.strides))
+        arguments = [module.external("tw_ndarray"), dtype, axes, shape, strides, data, flags, null()]
+        new = module.declare(
+            "tw_new_array", POINTER, (POINTER, POINTER, INT32, POINTER, POINTER, POINTER, INT32, POINTER)
+        )
+        seen = f.call(new, arguments)
+        lost, following, owned = (f.new_block(name) for name in ("lost", "seen", "owned"))
+        f.jump_if(f.icmp("==", seen, null()), lost, following)
+        f.place(lost)
+        f.call(self.decrement, [array])
+        f.jump(failed)
+        f.place(following)
+        f.store(seen, slot, 8)
+        own = module.declare("tw_set_base", INT32, (POINTER, POINTER))
+        status = f.call(own, [seen, array])  # takes over the reference, also where it fails
+        f.jump_if(f.icmp("==", status, int32(0)), owned, failed)
+        f.place(owned)
 
     def result(self, recipe: Value, number: Value) -> Value:
         """The record of a result."""
@@ -460,6 +491,7 @@ class Replay:
             "tw_free": address_of(api.PyMem_RawFree),
             "tw_no_memory": address_of(api.PyErr_NoMemory),
             "tw_new_array": numpy_api(API_NEW_FROM_DESCR),
+            "tw_set_base": numpy_api(API_SET_BASE),
             "tw_copy_into": numpy_api(API_COPY_INTO),
             "tw_empty": numpy_api(API_EMPTY),
             "tw_scalar": numpy_api(API_SCALAR),

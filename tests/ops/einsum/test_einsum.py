@@ -37,7 +37,6 @@ from tilewright.errors import (
 )
 from tilewright.ops.einsum.matmul_pair import MatmulPair
 from tilewright.ops.einsum.pair import plan_pair
-from tilewright.ops.einsum.prepared import MOST_CALLS, calls
 from tilewright.ops.einsum.scattered_pair import ScatteredPair
 
 
@@ -302,13 +301,6 @@ def test_out_may_be_an_operand_that_is_read_by_tables() -> None:
     expected = np.einsum("aibj,jcid->abcd", a, b, optimize=True)
     tw.einsum("aibj,jcid->abcd", a, b, out=a)
     assert np.array_equal(a, expected)
-
-
-def test_calls_that_are_kept_are_bounded() -> None:
-    a = np.ones(MOST_CALLS + 2, np.float32)
-    for size in range(1, MOST_CALLS + 2):
-        tw.einsum("i->", a[:size])
-    assert 0 < len(calls) <= MOST_CALLS
 
 
 def test_a_kept_call_does_not_serve_another_type() -> None:

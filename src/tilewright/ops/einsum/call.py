@@ -1,14 +1,12 @@
-"""Calls of einsum that no earlier one has decided: arguments are checked, a plan is run and kept."""
+"""Calls of einsum: arguments are checked, and a plan is run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from operator import methodcaller
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tilewright.calls.afterwards import afterwards
 from tilewright.calls.foreign import as_array, foreign_operand, leave_to_numpy
 from tilewright.calls.operands import Array, overlaps_itself
 from tilewright.calls.pieces import as_type
@@ -17,17 +15,14 @@ from tilewright.calls.promotion import (
     promoted_dtype,
     same_kind,
 )
-from tilewright.calls.recipes import EinsumCall, Made
+from tilewright.calls.recording import repeatable
 from tilewright.errors import (
     EinsumCast,
     OutOverlapsItself,
     OutReadOnly,
     OutShape,
 )
-from tilewright.llvm.builtin import Builtin
-from tilewright.ops.einsum.plan import EinsumPlan, kept_plan
-from tilewright.ops.einsum.prepared import keep_call, keep_steps
-from tilewright.ops.einsum.recipe import steps_of_plan
+from tilewright.ops.einsum.plan import kept_plan
 from tilewright.ops.einsum.run import EinsumOptions, Types, copied_into, run_plan
 from tilewright.ops.einsum.subscripts import check_search
 from tilewright.ops.gemm.call import check_array, find_dtype, result_dtype
@@ -39,15 +34,8 @@ from tilewright.spec.arguments import as_dtype
 _CONVERTED_FIRST = 1 << 12
 
 
-def einsum(
-    subscripts: str | bytes,
-    given: Sequence[Any],
-    options: EinsumOptions,
-    key: tuple[Any, ...] | None,
-    builtin: Builtin,
-) -> Array:
-    """A call that no earlier one has decided, which is kept by its key; see `tilewright.einsum`."""
-    text = subscripts.decode("latin-1") if isinstance(subscripts, bytes) else subscripts
+def einsum(text: str, given: Sequence[Any], options: EinsumOptions) -> Array:
+    """See `tilewright.einsum`."""
     foreign = foreign_operand("__array_function__", (*given, options.out))
     if foreign is not None:
         left: Array = leave_to_numpy("einsum", foreign, (text, *given), options.given())
@@ -63,65 +51,12 @@ def einsum(
     else:
         types = types_of(operands, options)
         operands = [converted(operand, types.computed) for operand in operands]
-    with afterwards("einsum"):
-        if isinstance(subscripts, str):
-            call = EinsumCall(subscripts, options.optimize, given, options.out)
-            steps = _native_steps(call, plan, options, types)
-            if steps is not None:
-                keep_steps(builtin, call, steps)
-        if out is None:
-            _remember(key, plan, types, given, builtin.function)
+    repeatable()
     if out is None:
         return in_order(run_plan(plan, operands, None, types), operands, memory_order(options.order))
     if out.dtype == types.result and not any(np.may_share_memory(out, operand) for operand in operands):
         return run_plan(plan, operands, out, types)
     return copied_into(run_plan(plan, operands, None, types), out)
-
-
-def _remember(
-    key: tuple[Any, ...] | None, plan: EinsumPlan, types: Types, values: Sequence[Any], public: Any
-) -> None:
-    """Keeps what a call on plain arrays computes, so that its repetition only looks it up."""
-    if key is None or any(type(value) is not np.ndarray or value.dtype.char in "qQ" for value in values):
-        return  # C's long long is equal to int64 as a key
-    keep_call(key, _direct(key[0], plan, values, types, public))
-
-
-def _native_steps(
-    call: EinsumCall, plan: EinsumPlan, options: EinsumOptions, types: Types
-) -> list[Made] | None:
-    """The steps in which machine code repeats a call on plain arrays of one type; None where it cannot."""
-    plain = options.dtype is None and options.order == "K" and options.casting == "safe"
-    alike = all(
-        type(array) is np.ndarray and array.dtype == types.result and array.flags.aligned
-        for array in call.arrays
-    )
-    sums = sum(collapse is not None and not collapse.is_view for collapse in plan.collapses)
-    widened = types.partial != types.result and len(plan.steps) + sums > 1
-    if widened or not (plain and alike and call.fits):
-        return None
-    return steps_of_plan(plan, call.operands, call.out)
-
-
-def _direct(
-    text: str, plan: EinsumPlan, arrays: Sequence[Array], types: Types, public: Callable[..., Any]
-) -> Callable[..., Array]:
-    """The least that a call with this plan has to do, as a function of the operands."""
-    if any(array.dtype != types.result for array in arrays):
-        if all(converted(array, types.result).dtype == types.result for array in arrays):  # then it is alike
-            return lambda *operands: public(text, *(as_type(one, types.result) for one in operands))
-        return lambda *operands: run_plan(
-            plan, [converted(one, types.computed) for one in operands], None, types
-        )
-    if not plan.steps and plan.collapses[0] is not None:
-        alone = plan.collapses[0]
-        transposed = alone.is_view and not (alone.diagonals or alone.squeezed) and bool(alone.shape)
-        order = alone.axes or tuple(range(len(alone.shape)))
-        return methodcaller("transpose", order) if transposed else alone.total
-    pair = plan.pair(arrays) if plan.shape else None
-    if pair is not None:
-        return pair.multiply
-    return lambda *operands: run_plan(plan, operands, None, types)
 
 
 # --- checks -------------------------------------------------------------------------------------

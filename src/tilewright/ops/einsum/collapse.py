@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import PIECE, pieces
 from tilewright.calls.promotion import computing_dtype, kind_of, narrowed, summed_in
+from tilewright.calls.recording import not_repeatable
 from tilewright.ops.sum_of_products.call import ProductsCall, plan_products
 
 _COLLAPSES = 1024
@@ -62,11 +63,6 @@ class Collapse(NamedTuple):
             return None
         return plan_products((self.labels,), self.wanted, array.dtype, (array.shape,), (array.strides,))
 
-    def total(self, array: Array) -> Array:
-        """The collapsed array in its own type; a scalar where nothing is kept."""
-        found = self.compute(array, None)
-        return found if self.shape else found[()]
-
     def compute(self, array: Array, dtype: np.dtype[Any] | None) -> Array:
         """The collapsed array, sums in a type of their own."""
         if not self.reduced:
@@ -74,6 +70,7 @@ class Collapse(NamedTuple):
         call = self.products(array) if dtype is None else None
         if call is not None:
             return call(array)
+        not_repeatable("elements that NumPy sums")
         found = _reduce(self._short(array), self.reduced, dtype)
         return found if self.axes is None else found.transpose(self.axes)
 

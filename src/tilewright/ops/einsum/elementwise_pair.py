@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array
-from tilewright.calls.recipes import Made, Placed
 from tilewright.ops.sum_of_products.call import ProductsCall, plan_products
 
 if TYPE_CHECKING:
@@ -38,14 +37,6 @@ class ElementwisePair(NamedTuple):
         """The result in memory of its own."""
         call = self.call(a, b)
         return self.otherwise.multiply(a, b) if call is None else call(a, b)
-
-    def step(self, arrays: Placed, out: Array | None, *, last: bool) -> Made | None:
-        """The same for machine code."""
-        (left, a), (right, b) = arrays
-        call = self.call(a, b)
-        if call is None:
-            return self.otherwise.step(arrays, out, last=last)
-        return call.step((left, right), a.dtype, out, last=last)
 
     def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
         """The result in `out`, or in memory of its own; computed in a type of its own."""

@@ -11,8 +11,7 @@ import numpy as np
 from tilewright.calls.operands import Array, broadcast_shapes, merges
 from tilewright.calls.pieces import PIECE, contiguous, pieces
 from tilewright.calls.promotion import computing_dtype, rounds_twice, store
-from tilewright.calls.recipes import Made, Placed, product_step
-from tilewright.calls.recording import new_array
+from tilewright.calls.recording import new_array, not_repeatable
 from tilewright.ops.matmul.public import multiplied
 from tilewright.ops.transpose.call import transpose
 from tilewright.spec.problem import check_elements
@@ -144,14 +143,6 @@ class MatmulPair(NamedTuple):
             multiplied(first[place], second[place], found[place])
         return found
 
-    def step(self, arrays: Placed, out: Array | None, *, last: bool) -> Made | None:
-        """The same for machine code; None where operands are copied, or many products are one result."""
-        if self.by_elements or self.stacks or self.a.copied or self.b.copied:
-            return None
-        (left, a), (right, b) = arrays
-        factors = [(left, a, self.a.of(a)), (right, b, self.b.of(b))]
-        return product_step(factors[::-1] if self.transposed else factors, self.result, out, last=last)
-
     def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
         """The result in `out`, or in memory of its own; computed in a type of its own."""
         first, second = self.a.of(a), self.b.of(b)
@@ -182,6 +173,7 @@ def _multiplied(a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | No
     """Products of elements, rounded once to the type of the result; large ones in pieces."""
     shape = broadcast_shapes(a.shape, b.shape) if out is None else out.shape
     assert shape is not None  # labels have been checked
+    not_repeatable("elements that NumPy multiplies")
     if math.prod(shape) > PIECE:
         if out is None:
             out = np.empty(shape, np.result_type(a, b) if dtype is None else dtype)

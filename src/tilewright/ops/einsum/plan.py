@@ -7,14 +7,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
-from tilewright.calls.operands import Array
 from tilewright.ops.einsum.collapse import Collapse, plan_collapse
-from tilewright.ops.einsum.elementwise_pair import ElementwisePair
 from tilewright.ops.einsum.labels import Axes
-from tilewright.ops.einsum.matmul_pair import MatmulPair
-from tilewright.ops.einsum.pair import plan_pair
-from tilewright.ops.einsum.scattered_pair import TABLE_TYPES, ScatteredPair
-from tilewright.ops.einsum.steps import PairStep, Steps, steps_of
+from tilewright.ops.einsum.scattered_pair import TABLE_TYPES
+from tilewright.ops.einsum.steps import Steps, steps_of
 from tilewright.ops.einsum.strategies import PairCosts
 from tilewright.ops.einsum.subscripts import Indexing, find_path, lay_over, parse
 from tilewright.ops.einsum.tree import tree_of_path
@@ -53,17 +49,6 @@ class EinsumPlan(NamedTuple):
     def is_view(self) -> bool:
         """Whether the result is a view of the one operand."""
         return not self.steps and self.collapses[0] is not None and self.collapses[0].is_view
-
-    def pair(self, arrays: Sequence[Array]) -> MatmulPair | ScatteredPair | ElementwisePair | None:
-        """How two operands are multiplied, where the plan does nothing else."""
-        match self.steps:
-            case (PairStep(labels=labels, shape=None),) if (
-                self.collapses == (None, None) and not self.squeezed
-            ):
-                a, b = arrays
-                return plan_pair(labels, (a.shape, b.shape), (a.strides, b.strides), None, a.dtype)
-            case _:
-                return None
 
 
 @lru_cache(maxsize=_PLANS)

@@ -1,22 +1,14 @@
-"""`tilewright.einsum` as a builtin: a repeated call looks up what the first one decided.
-
-Repeated calls on plain arrays are machine code (`native_entry.py`), all others this Python function.
-"""
+"""`tilewright.einsum` as a builtin, whose repeated calls are machine code."""
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from numpy import ndarray
-
-from tilewright.llvm.builtin import Builtin
-from tilewright.ops.einsum import call as implementation
-from tilewright.ops.einsum.prepared import MOST_CALLS, calls
+from tilewright.calls.repeated import Repeated
+from tilewright.ops.einsum import call
 from tilewright.ops.einsum.run import EinsumOptions
 from tilewright.ops.einsum.subscripts import interleaved
 from tilewright.ops.gemm.gufuncs import refuse_keywords
-from tilewright.spec.arguments import as_items, as_text
 from tilewright.threads.pool import limited
 
 if TYPE_CHECKING:
@@ -103,81 +95,20 @@ def _einsum(
     threads: int | None = None,
     **unexpected: Any,
 ) -> Any:
-    """The Python half of `einsum`: calls that machine code does not know yet, and every error."""
+    """The Python half of `einsum`: the first call of each kind, and every error."""
     if unexpected:
         refuse_keywords("einsum", unexpected)
-    if threads is not None or (type(subscripts) is not str and type(subscripts) is not bytes):
-        return _plainly((subscripts, *operands), threads, (out, dtype, order, casting, optimize))
-    key: tuple[Any, ...] | None = None
-    if out is dtype is None and type(optimize) is type(order) is type(casting) is str:
-        if optimize != "auto" or order != "K" or casting != "safe":
-            pass
-        elif len(operands) == 2:  # as for more, in half the time
-            a, b = operands
-            if type(a) is type(b) is ndarray:
-                key = (subscripts, a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype)
-        elif all(type(x) is ndarray for x in operands):
-            key = (subscripts, *[(x.shape, x.strides, x.dtype) for x in operands])
-        known = None if key is None else calls.get(key)
-        if known is not None:
-            return known(*operands)
-    options = EinsumOptions(out, dtype, order, casting, optimize)
-    return implementation.einsum(subscripts, operands, options, key, _builtin)
-
-
-#: The keywords of a call but `threads`, and what they are by default.
-_KEYWORDS = ("out", "dtype", "order", "casting", "optimize")
-_DEFAULTS = (None, None, "K", "safe", "auto")
-
-#: The text of lists of labels, always the same object, so that machine code knows it. Emptied when full.
-_texts: dict[tuple[Any, ...], str] = {}
-
-
-def _plainly(arguments: tuple[Any, ...], threads: int | None, options: tuple[Any, ...]) -> Any:
-    """The same call with text in place of labels in lists, and without `threads`: one for machine code."""
-    subscripts = arguments[0]
-    if isinstance(subscripts, (str, bytes)):  # of no other class, whose comparison may be its own
-        text = as_text(subscripts) if isinstance(subscripts, str) else bytes(subscripts)
-        arguments = (text, *arguments[1:])
+    if isinstance(subscripts, bytes):
+        text, given = bytes(subscripts).decode("latin-1"), [*operands]
+    elif isinstance(subscripts, str):
+        text, given = str.__str__(subscripts), [*operands]  # a class of its own may have its own comparison
     else:
-        arguments = _with_text(arguments)
-    given = zip(_KEYWORDS, options, _DEFAULTS, strict=True)
-    named = {name: value for name, value, default in given if value is not default}
-    if threads is None:
-        return einsum(*arguments, **named)
+        text, given = interleaved((subscripts, *operands))
     with limited(threads):
-        return einsum(*arguments, **named)
+        return call.einsum(text, given, EinsumOptions(out, dtype, order, casting, optimize))
 
-
-#: Types of lists of labels, and of labels, that are a key.
-_LISTS, _LABELS = frozenset({list, tuple}), frozenset({int, type(...)})
-
-
-def _with_text(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Text and operands of the form ``einsum(a, [0, 1], b, [1, 2], [0, 2])``."""
-    pairs, rest = divmod(len(arguments), 2)
-    lists = arguments[1 : 2 * pairs : 2] + (arguments[-1:] if rest else ())
-    if not _LISTS.issuperset(map(type, lists)):
-        found = [(labels, as_items(labels)) for labels in lists]
-        lists = tuple(labels if items is None else items for labels, items in found)
-    # As a key 1.0 is 1, but it is no label; nothing else is looked up.
-    plain = _LISTS.issuperset(map(type, lists)) and _LABELS.issuperset(map(type, chain(*lists)))
-    key = (pairs, *map(tuple, lists)) if plain else ()
-    text = _texts.get(key) if plain else None
-    if text is None:
-        operands = arguments[0 : 2 * pairs : 2]
-        given = [value for pair in zip(operands, lists, strict=False) for value in pair]
-        text, _ = interleaved([*given, *lists[pairs:]])
-        if len(_texts) >= MOST_CALLS:
-            _texts.clear()
-        if plain:
-            _texts[key] = text
-    return (text, *arguments[0 : 2 * pairs : 2])
-
-
-_builtin = Builtin(_einsum, "einsum", "tilewright", _EINSUM_DOC)
 
 if TYPE_CHECKING:
     einsum = _einsum
 else:
-    einsum = _builtin.function
+    einsum = Repeated(_einsum, "einsum", "tilewright", _EINSUM_DOC).function

@@ -16,6 +16,7 @@ from tilewright.calls.promotion import (
     store,
     summed_in,
 )
+from tilewright.calls.recording import new_array
 from tilewright.ops.einsum.pair import contract
 from tilewright.ops.einsum.plan import EinsumPlan
 from tilewright.ops.einsum.steps import PairStep, PermuteStep, Steps
@@ -98,7 +99,7 @@ class _Fresh:
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         check_elements("einsum: a result", shape)
-        return np.empty(shape, dtype)
+        return new_array(shape, dtype)
 
     def give_back(self, array: Array) -> None:
         """Nothing: the array goes when nothing refers to it."""
@@ -164,7 +165,7 @@ class EinsumRun:
         if self.product < 0:
             found = narrowed(found, self.types.result)
         if out is None:
-            return found.reshape(plan.shape) if plan.shape else found[()]
+            return found.reshape(plan.shape)
         written = bool(plan.steps) and self.product == len(plan.steps) - 1
         return out if written else copied_into(found.reshape(plan.shape), out)
 

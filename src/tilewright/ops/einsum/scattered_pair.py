@@ -17,7 +17,6 @@ from tilewright.ops.scattered.roles import StridedAxis, is_swapped, ordered
 from tilewright.ops.scattered.tables import Tables, run_scattered, tables_of
 
 if TYPE_CHECKING:
-    from tilewright.calls.recipes import Placed
     from tilewright.ops.einsum.matmul_pair import MatmulPair
 
 #: NumPy's types whose sums are kept in the same type, and the kernel's name of each.
@@ -116,10 +115,6 @@ class ScatteredPair(NamedTuple):
     def multiply(self, a: Array, b: Array) -> Array:
         """The result in memory of its own."""
         return self.compute(a, b, None, None)
-
-    def step(self, arrays: Placed, out: Array | None, *, last: bool) -> None:  # noqa: ARG002
-        """None: machine code does not repeat such calls, which take much longer than Python."""
-        return
 
     def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
         """The result in `out`, or in memory of its own."""

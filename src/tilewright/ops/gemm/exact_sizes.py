@@ -11,7 +11,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.calls.fastcall import FastFunction, MatrixValues, TeamRequest
-from tilewright.calls.recipes import HASH
+from tilewright.calls.recipe import HASH
 from tilewright.llvm.build import Callee, Function
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
 from tilewright.ops.gemm.small_products import LARGEST_SIDE, PRODUCTS_TO_REPAY, Shape

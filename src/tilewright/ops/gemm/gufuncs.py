@@ -59,10 +59,12 @@ def memory_order(order: Any) -> str:
 
 
 def in_order(found: Array, operands: Iterable[Array], order: str) -> Array:
-    """A result in the requested memory order; "A" is "F" if all operands are in that order."""
+    """A result in the requested memory order, or a scalar; "A" is "F" if all operands are in that order."""
+    if np.ndim(found) == 0:
+        return found[()]
     if order == "A":
         order = "F" if all(operand.flags.f_contiguous for operand in operands) else "C"
-    if order == "K" or np.ndim(found) == 0:
+    if order == "K":
         return found
     if order == "F":
         return contiguous(found.T).T
@@ -224,8 +226,6 @@ def call(
     if options.keepdims:
         found = np.asarray(found)[..., np.newaxis]
     found = in_order(_back(function, found, axes), arrays, options.order)
-    if np.ndim(found) == 0:
-        found = found[()]
     return wrapped(function, (a, b), np.asarray(found) if always_array else found) if options.subok else found
 
 

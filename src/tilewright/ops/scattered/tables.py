@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array, data_address
-from tilewright.calls.recording import constant
+from tilewright.calls.recording import constant, not_repeatable
 from tilewright.compiler.kernel import Kernel
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
@@ -20,6 +20,9 @@ from tilewright.ops.scattered.roles import OrderedAxes
 #: The part of the L2 cache for packed rows and columns where all rows are one block; the rest is for what
 #: they are packed from, and for C.
 L2_SHARE = 0.5
+
+#: Bytes of tables that a repeated call keeps; contractions with larger ones take milliseconds.
+MOST_CONSTANT = 1 << 16
 
 
 class Tables(NamedTuple):
@@ -43,6 +46,8 @@ class Tables(NamedTuple):
 
     def declare(self) -> None:
         """Tells a recording that the tables follow from sizes and strides."""
+        if sum(array.nbytes for array in self.arrays) > MOST_CONSTANT:
+            not_repeatable("large tables of offsets")
         for array in self.arrays:
             constant(array)
 

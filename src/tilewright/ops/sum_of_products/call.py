@@ -11,7 +11,6 @@ import numpy as np
 
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, data_address
-from tilewright.calls.recipes import Made, kernel_step, like_result
 from tilewright.calls.recording import new_array
 from tilewright.compiler.kernel import Kernel
 from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts, Walk
@@ -88,17 +87,6 @@ class ProductsCall(NamedTuple):
         found = new_array(self.shape, operands[0].dtype)
         self.into(operands, found)
         return found
-
-    def step(
-        self, places: Sequence[int], dtype: np.dtype[Any], out: Array | None, *, last: bool
-    ) -> Made | None:
-        """The same for machine code, of arrays at some places; None where it does not make the result."""
-        found = like_result(self.shape, dtype)
-        if found is None:
-            return None
-        order = places[::-1] if self.swapped else places
-        call = (self.numbers, self.work)
-        return kernel_step(kernel_for(self.problem), order, found, call, out, last=last)
 
     def into(self, operands: Sequence[Array], out: Array) -> None:
         """Writes the result into a C-contiguous array."""
