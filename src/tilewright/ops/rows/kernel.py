@@ -104,9 +104,12 @@ def served(ask: Callable[P, Request]) -> Callable[P, Array]:
 
     @wraps(ask)
     def execute(*arguments: P.args, **named: P.kwargs) -> Any:
-        request = ask(*arguments, **named)
-        with limited(request.threads):
-            result = request.prepare().run()
+        prepare, threads = ask(*arguments, **named)
+        if threads is None:
+            result = prepare().run()
+        else:
+            with limited(threads):
+                result = prepare().run()
         repeatable()
         return result
 
