@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from repeated_calls import check, python_lines
 from support import Array, run_python, unaligned
+from tiers import crossed, pairwise
 
 import tilewright as tw
 from tilewright.calls.fastcall import native_entry_possible
@@ -116,16 +117,23 @@ def test_forms(name: str) -> None:
     check(function, *operands)
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("function", [tw.softmax, tw.rms_norm, tw.silu, tw.sum, tw.max, tw.transpose])
+@pytest.mark.parametrize(
+    ("function", "dtype"),
+    crossed([tw.softmax, tw.rms_norm, tw.silu, tw.sum, tw.max, tw.transpose], FLOATS, 2),
+)
 def test_types(function: Callable[..., Any], dtype: Any) -> None:
     check(function, values(5, 8, dtype=dtype))
     check(function, values(3, 4, 5, dtype=dtype))
 
 
-@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
-@pytest.mark.parametrize("function", [tw.sum, tw.mean, tw.max, tw.min])
-@pytest.mark.parametrize("axis", [None, 0, 1, (), (0, 2)], ids=str)
+@pytest.mark.parametrize(
+    ("dtype", "function", "axis"),
+    pairwise(
+        ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"],
+        [tw.sum, tw.mean, tw.max, tw.min],
+        [None, 0, 1, (), (0, 2)],
+    ),
+)
 def test_integers(function: Any, dtype: str, axis: Any) -> None:
     if dtype in ("i8", "u8") and function in (tw.max, tw.min) and axis != ():
         pytest.skip("NumPy compares these")
