@@ -220,6 +220,46 @@ def test_packed_operands(name: str) -> None:
             np.testing.assert_allclose(product(A3[0], weight, C), A3[0] @ dense, rtol=1e-4, atol=1e-5)
 
 
+def compiled(text: str, *shapes: tuple[int, ...], **options: Any) -> Any:
+    return tw.compile_einsum(text, *shapes, **options)
+
+
+SQUARE = (8, 8)
+
+
+@pytest.mark.parametrize(
+    ("call", "operands"),
+    [
+        (compiled("ij,jk->ik", SQUARE, SQUARE), (A, B)),
+        (compiled("ij,jk->ki", SQUARE, SQUARE), (A.T, WIDE)),
+        (compiled("ij,jk,kl->il", SQUARE, SQUARE, SQUARE), (A, B, C)),
+        (compiled("abcd,cdef->abef", *[(4,) * 4] * 2), (values(4, 4, 4, 4), values(4, 4, 4, 4))),
+        (compiled("abcd,cebf->adef", *[(3,) * 4] * 2), (values(3, 3, 3, 3), values(3, 3, 3, 3))),
+        (compiled("ij->ji", SQUARE), (A,)),
+        (compiled("ij->i", SQUARE), (A,)),
+        (compiled("ij,ij->", SQUARE, SQUARE), (A, B)),
+    ],
+    ids=lambda value: repr(value) if callable(value) else None,
+)
+def test_compiled_einsums(call: Any, operands: tuple[Array, ...]) -> None:
+    check(call, *operands)
+    if call.shape:
+        out = np.array(call(*operands))
+        check(lambda *given: call(*given[:-1], out=given[-1], threads=1), *operands, out)
+
+
+def test_a_tree_in_brackets() -> None:
+    check(tw.einsum_tree("[[2,1],[1,0]->[2,0]]", [8, 8, 8]), A, B)
+
+
+def test_large_results_on_the_way_keep_their_memory() -> None:
+    call = compiled("ij,jk,kl->il", (300, 300), (300, 300), (300, 300))
+    operands = [values(300, 300) for _ in range(3)]
+    for _ in range(3):
+        np.testing.assert_allclose(call(*operands), np.linalg.multi_dot(operands), rtol=1e-2, atol=1e-1)
+    assert call._workspaces[0].nbytes > 0
+
+
 def test_a_chain_takes_one_weight_twice() -> None:
     weight = tw.pack(A)
     chain = kernel(tw.LinearChain((8, 8, 8), ("relu", None), bias=False))

@@ -13,12 +13,15 @@ from numpy.typing import DTypeLike
 
 from tilewright.calls.foreign import ANY_ORDER
 from tilewright.calls.operands import Array
+from tilewright.calls.pieces import copy_to
 from tilewright.calls.promotion import no_common_dtype, promoted_dtype, store
+from tilewright.calls.recording import new_array, not_repeatable, repeatable
+from tilewright.calls.repeated import repeated_method
 from tilewright.errors import CompiledOperand, OperandCount
 from tilewright.ops.einsum.call import check_out, converted, plain_array, types_of
 from tilewright.ops.einsum.collapse import plan_collapse
 from tilewright.ops.einsum.plan import EinsumPlan, costs_of, kept_labels, place_operands
-from tilewright.ops.einsum.run import EinsumOptions, EinsumRun
+from tilewright.ops.einsum.run import EinsumOptions, EinsumRun, Types
 from tilewright.ops.einsum.steps import steps_of
 from tilewright.ops.einsum.subscripts import Indexing, check_search, find_path, lay_over
 from tilewright.ops.einsum.subscripts import parse as parse_subscripts
@@ -36,7 +39,7 @@ from tilewright.ops.einsum.tree_layout import laid_out
 from tilewright.ops.einsum.tree_report import TreeExplanation, explain_tree
 from tilewright.ops.gemm.call import result_dtype
 from tilewright.ops.gemm.gufuncs import in_order, memory_order
-from tilewright.recorder import Numbered
+from tilewright.recorder import Numbered, current
 from tilewright.spec.arguments import as_sizes, check_integer, check_text
 from tilewright.spec.problem import check_elements
 from tilewright.threads.pool import limited
@@ -119,6 +122,8 @@ def _long(output: str, sizes: Mapping[str, int], operands: int) -> str:
     return output if operands == 1 else "".join(label for label in output if sizes[label] != 1)
 
 
+#: Bytes of results on the way that a repeated call allocates each time; of more, the memory is kept.
+MOST_TEMPORARIES = 1 << 18
 #: Computations of `TreeCall.seconds`.
 MOST_REPETITIONS = 1_000_000
 
@@ -163,6 +168,28 @@ class Workspace:
         return sum(block.size for block in (*self._free, *self._taken.values()))
 
 
+class _Temporaries:
+    """Memory of results on the way in a call that is recorded, which machine code allocates anew.
+
+    Attributes
+    ----------
+    nbytes : of all results.
+    """
+
+    def __init__(self) -> None:
+        self.nbytes = 0
+
+    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """A new array, until there are too many bytes."""
+        check_elements("einsum: a result", shape)
+        array = new_array(shape, dtype)
+        self.nbytes += array.nbytes
+        return array
+
+    def give_back(self, array: Array) -> None:
+        """Nothing: recorded arrays are not used again."""
+
+
 class TreeCall(Numbered):
     """A compiled einsum: call it with arrays.
 
@@ -187,6 +214,7 @@ class TreeCall(Numbered):
         self.network, self.dtype, self._fixed, self._order = network, dtype, fixed, memory_order(order)
         self._plans: dict[Any, NetworkPlan] = {}
         self._workspaces: list[Workspace] = []
+        self._keeps_memory = False  # as results on the way are large
         for number, shape in enumerate(network.shapes):
             check_elements(f"{network.function}: operand {number}", shape)
         check_elements(f"{network.function}: the result", network.shape)
@@ -211,6 +239,7 @@ class TreeCall(Numbered):
         """The shape of the result."""
         return self.network.shape
 
+    @repeated_method
     def __call__(self, *operands: Any, out: Array | None = None, threads: int | None = None) -> Any:
         """The result for arrays of the shapes that this was compiled for, of any strides and types.
 
@@ -241,20 +270,36 @@ class TreeCall(Numbered):
                 out.dtype != types.result or any(np.may_share_memory(out, array) for array in arrays)
             ):
                 target = None
-            workspace = self._workspaces.pop() if self._workspaces else Workspace()
-            run = EinsumRun(laid.plan, arrays, target, types, workspace)
-            for place in range(len(laid.plan.steps)):
-                run.step(place)
-            found = run.result()
-            self._workspaces.append(workspace)  # not after an error: what is taken would stay so
+            found = self._computed(laid.plan, arrays, target, types)
             if out is None:
                 if not laid.plan.steps and np.ndim(found):
-                    found = found.copy()
-                return in_order(found, arrays, self._order)
-            if target is not None:
-                return found
-            store(found, out)
-            return out
+                    view, found = found, new_array(found.shape, found.dtype)
+                    copy_to(found, view)
+                found = in_order(found, arrays, self._order)
+            elif target is None:
+                store(found, out)
+                found = out
+            repeatable()
+            return found
+
+    def _computed(self, plan: EinsumPlan, arrays: list[Array], target: Array | None, types: Types) -> Array:
+        """The result of a plan; machine code repeats it unless results on the way are large."""
+        if self._keeps_memory:
+            not_repeatable("large results on the way, whose memory is kept")
+        recorded = current.recorder is not None
+        memory: Any = (
+            _Temporaries() if recorded else self._workspaces.pop() if self._workspaces else Workspace()
+        )
+        run = EinsumRun(plan, arrays, target, types, memory)
+        for place in range(len(plan.steps)):
+            run.step(place)
+        found = run.result()
+        if not recorded:
+            self._workspaces.append(memory)  # not after an error: what is taken would stay so
+        elif memory.nbytes > MOST_TEMPORARIES:
+            self._keeps_memory = True
+            not_repeatable("large results on the way, whose memory is kept")
+        return found
 
     def explain(self) -> TreeExplanation:
         """How it runs: the order, and of each node labels, sizes, work, how it is computed, predicted time.
