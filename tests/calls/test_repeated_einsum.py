@@ -37,6 +37,8 @@ SINGLE = values(8, 8, dtype="f4")
         (tw.vecdot, (STACK, B), {"axis": 1}),
         (tw.vecdot, (STACK, OTHER), {"axes": [0, 0, 0], "keepdims": True}),
         (tw.vecdot, (SINGLE, B), {"dtype": "f4"}),
+        (tw.vecdot, (values(8, 8, dtype="c16"), values(8, 8, dtype="c16")), {}),
+        (tw.vecmat, (values(8, dtype="c8"), values(8, 8, dtype="c8")), {}),
         (tw.matvec, (STACK, X), {}),
         (tw.matvec, (A, STACK), {"axes": [(0, 1), 2, 0]}),
         (tw.vecmat, (X, STACK), {}),
@@ -88,6 +90,7 @@ HALF, SHORT = values(8, 8, dtype="f2"), values(8, 8, dtype="f4").astype("i2")
         ("iji->ij", (values(3, 4, 3),), {}),
         ("i...->...i", (STACK,), {}),
         ("ij,ij->ij", (A, B), {}),
+        ("abcdef,abcdef->abcdef", (values(*[4] * 6)[..., ::2], values(*[4] * 6)[..., ::-2]), {}),  # by NumPy
         ("ijab,jack->ibck", (values(24, 12, 12, 24), values(12, 12, 24, 24)), {}),
     ],
     ids=str,

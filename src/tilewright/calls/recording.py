@@ -26,6 +26,7 @@ from tilewright.calls.recipe import (
     MOST_SCRATCH,
     MOST_STEP_WORDS,
     MOST_STEPS,
+    MOST_WORDS,
     Base,
     MadeRecipe,
     Recipe,
@@ -135,30 +136,30 @@ def _team_work(step: _Called | _Numpy) -> int:
     return step.work if isinstance(step, _Called) and Base.TEAM in step.bases else 0
 
 
+def _items(values: Iterable[Any]) -> list[Any]:
+    """Arguments and the items of sequences among them, in the order of a key; no more than a key has."""
+    found: list[Any] = []
+    waiting = [*values][::-1]
+    while waiting and len(found) <= MOST_WORDS:
+        value = waiting.pop()
+        found.append(value)
+        if type(value) in (tuple, list):
+            waiting += value[:MOST_WORDS][::-1]
+    return found
+
+
 def arrays_of(values: Iterable[Any]) -> list[Array]:
     """The plain arrays among arguments, in the order in which a key has them.
 
     >>> len(arrays_of([np.ones(2), (1, np.ones(3)), None]))
     2
     """
-    found: list[Array] = []
-    for value in values:
-        if type(value) is np.ndarray:
-            found.append(value)
-        elif type(value) in (tuple, list):
-            found += arrays_of(value)
-    return found
+    return [value for value in _items(values) if type(value) is np.ndarray]
 
 
 def numbered_of(values: Iterable[Any]) -> list[Numbered]:
     """The objects among arguments that a key has by their numbers."""
-    found: list[Numbered] = []
-    for value in values:
-        if isinstance(value, Numbered):
-            found.append(value)
-        elif type(value) in (tuple, list):
-            found += numbered_of(value)
-    return found
+    return [value for value in _items(values) if isinstance(value, Numbered)]
 
 
 def extent(array: Array) -> tuple[int, int, int]:

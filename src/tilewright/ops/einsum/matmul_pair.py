@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.calls.operands import Array, broadcast_shapes, merges
 from tilewright.calls.pieces import PIECE, contiguous, pieces
 from tilewright.calls.promotion import computing_dtype, rounds_twice, store
-from tilewright.calls.recording import new_array, not_repeatable
+from tilewright.calls.recording import new_array, not_repeatable, numpy_call
 from tilewright.ops.matmul.public import multiplied
 from tilewright.ops.transpose.call import transpose
 from tilewright.spec.problem import check_elements
@@ -173,8 +173,8 @@ def _multiplied(a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | No
     """Products of elements, rounded once to the type of the result; large ones in pieces."""
     shape = broadcast_shapes(a.shape, b.shape) if out is None else out.shape
     assert shape is not None  # labels have been checked
-    not_repeatable("elements that NumPy multiplies")
     if math.prod(shape) > PIECE:
+        not_repeatable("a large array in pieces")
         if out is None:
             out = np.empty(shape, np.result_type(a, b) if dtype is None else dtype)
         a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
@@ -182,7 +182,10 @@ def _multiplied(a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | No
             _multiplied(a[part], b[part], out[part], dtype)
         return out
     if dtype is None:
-        return np.multiply(a, b, out=out, order="C")
+        found = new_array(shape, np.result_type(a, b)) if out is None else out
+        numpy_call(np.multiply, a, b, found)
+        return found
+    not_repeatable("elements that NumPy multiplies in another type")
     wide = computing_dtype((a.dtype, b.dtype), dtype)
     if wide == dtype:
         return np.multiply(a, b, out=out, dtype=dtype, casting="unsafe", order="C")

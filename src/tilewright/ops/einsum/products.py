@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from tilewright.calls.foreign import as_array, foreign_operand, leave_to_numpy, viewed, wrapped
 from tilewright.calls.operands import Array
 from tilewright.calls.promotion import store
-from tilewright.calls.recording import new_array, repeatable
+from tilewright.calls.recording import new_array, new_like, numpy_call, repeatable
 from tilewright.calls.repeated import repeated
 from tilewright.errors import ContractionAxes, SizeOverflow, shown
 from tilewright.ops.einsum.pair import contract
@@ -238,7 +238,11 @@ def _like_kron(given: tuple[Any, Any], found: Array) -> Any:
 
 def _conjugated(a: Array) -> Array:
     """A vector on the left, of which NumPy takes the conjugate."""
-    return a.conj() if a.dtype.kind == "c" else a
+    if a.dtype.kind != "c":
+        return a
+    found = new_like(a)
+    numpy_call(np.conjugate, a, found)
+    return found
 
 
 class _Slices(NamedTuple):
