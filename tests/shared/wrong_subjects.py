@@ -582,6 +582,7 @@ def _records() -> Iterator[Subject]:
     }
     spelling = {
         "significand": of(24),
+        "packed_in": of(None),
         "exponent": of(8),
         "infinities": flag,
         "extension": flag,

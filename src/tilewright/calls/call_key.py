@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any
 
@@ -112,14 +113,17 @@ class KnownKinds:
             self.table.rows[count] = KindRow(id(kind), row, size)
             self.table.count = count + 1
 
-    def learn(self, values: Any) -> list[Any]:
-        """Adds the types of arguments that keys can identify; returns the objects that must stay alive."""
+    def learn(self, values: Iterable[Any]) -> list[Any]:
+        """Adds the types of arguments that keys can identify; returns the objects that must stay alive.
+
+        Parameters
+        ----------
+        values : no tuples and lists, but what is in them.
+        """
         kept: list[Any] = []
         for value in values:
             kind = type(value)
-            if kind in (tuple, list):
-                kept += self.learn(value)
-            elif isinstance(value, Numbered):
+            if isinstance(value, Numbered):
                 if serial_readable(value):
                     self._add(kind, Kind.SERIAL)
             elif isinstance(value, (np.dtype, type, enum.Enum)):

@@ -37,8 +37,8 @@ PLACE = 0xB504F333F9DE6485 - (1 << 64)
 #: High bits of a hash are mixed into its low ones before the next multiplication.
 MIX_BITS = 32
 #: Recipes kept; the table has twice as many slots, a power of two, so that most searches end at the first.
-MOST_RECIPES = 2048
-SLOT_BITS = 12
+MOST_RECIPES = 1024
+SLOT_BITS = 11
 #: Slots searched from the one that a key hashes to; the table has this many extra slots at its end.
 PROBES = 8
 
@@ -170,8 +170,8 @@ def _words_at(address: int) -> bytes:
 class RecipeTable:
     """Python side of a table of recipes.
 
-    It is changed under the lock `preparing`. A full table is cleared. Its recipes are freed at the next
-    clearing, unless a call still uses them: it may have found one without having counted its use yet.
+    It is changed under the lock `preparing`. A full table is cleared. Recipes that calls use are freed at a
+    later clearing: machine code counts a use before it gives up the GIL.
     """
 
     def __init__(self) -> None:
@@ -242,9 +242,10 @@ class RecipeTable:
 
     def _clear(self) -> None:
         ctypes.memset(self.slots, 0, ctypes.sizeof(self.slots))
-        in_use = [one for one in self._retired if Recipe.from_buffer(one[0]).uses]
-        for one in self._retired:
-            if one not in in_use:
-                self._hits[one[1].function] += Recipe.from_buffer(one[0]).hits
-        self._retired = [*in_use, *self._kept]
-        self._kept = []
+        everything, self._retired, self._kept = [*self._retired, *self._kept], [], []
+        for one in everything:
+            recipe = Recipe.from_buffer(one[0])
+            if recipe.uses:
+                self._retired.append(one)
+            else:
+                self._hits[one[1].function] += recipe.hits

@@ -10,7 +10,7 @@ declared constant; otherwise the call is not repeated. What NumPy does to arrays
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ from tilewright.calls.recipe import (
     MOST_SCRATCH,
     MOST_STEP_WORDS,
     MOST_STEPS,
-    MOST_WORDS,
     Base,
     MadeRecipe,
     Recipe,
@@ -37,6 +36,8 @@ from tilewright.calls.recipe import (
 from tilewright.calls.thunks import TYPES, thunk_address, word_of
 from tilewright.recorder import Numbered, current, recordings
 
+#: Levels of tuples and lists among arguments in which arrays are looked for.
+MOST_DEPTH = 8
 _MASK = (1 << 64) - 1
 
 
@@ -136,30 +137,18 @@ def _team_work(step: _Called | _Numpy) -> int:
     return step.work if isinstance(step, _Called) and Base.TEAM in step.bases else 0
 
 
-def _items(values: Iterable[Any]) -> list[Any]:
-    """Arguments and the items of sequences among them, in the order of a key; no more than a key has."""
-    found: list[Any] = []
-    waiting = [*values][::-1]
-    while waiting and len(found) <= MOST_WORDS:
-        value = waiting.pop()
-        found.append(value)
-        if type(value) in (tuple, list):
-            waiting += value[:MOST_WORDS][::-1]
-    return found
+def flattened(values: Iterable[Any], depth: int = MOST_DEPTH) -> Iterator[Any]:
+    """Arguments, and the items of tuples and lists among them in place of these; not below some depth.
 
-
-def arrays_of(values: Iterable[Any]) -> list[Array]:
-    """The plain arrays among arguments, in the order in which a key has them.
-
-    >>> len(arrays_of([np.ones(2), (1, np.ones(3)), None]))
-    2
+    >>> list(flattened([1, (2, [3]), None]))
+    [1, 2, 3, None]
     """
-    return [value for value in _items(values) if type(value) is np.ndarray]
-
-
-def numbered_of(values: Iterable[Any]) -> list[Numbered]:
-    """The objects among arguments that a key has by their numbers."""
-    return [value for value in _items(values) if isinstance(value, Numbered)]
+    for value in values:
+        if type(value) in (tuple, list):
+            if depth:
+                yield from flattened(value, depth - 1)
+        else:
+            yield value
 
 
 def extent(array: Array) -> tuple[int, int, int]:
@@ -186,13 +175,14 @@ class Recording:
     """
 
     def __init__(self, arguments: Sequence[Any]) -> None:
-        self.arrays = arrays_of(arguments)
+        given = list(flattened(arguments))
+        self.arrays = [value for value in given if type(value) is np.ndarray]
         self.reason = "" if len(self.arrays) <= MOST_ARRAYS else "more arrays than a recipe has"
         self.vouched = False
         self._places = [
             _Place(*extent(array), Base.ARGUMENT + number) for number, array in enumerate(self.arrays)
         ]
-        self._numbered = numbered_of(arguments)
+        self._numbered = [value for value in given if isinstance(value, Numbered)]
         for one in self._numbered:
             for address, size in one.memory():
                 arrays = self._places[: len(self.arrays)]

@@ -43,6 +43,7 @@ from tilewright.calls.recipe import (
     Result,
     View,
 )
+from tilewright.calls.recording import flattened
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.builtin import address_of
 from tilewright.llvm.control import Block
@@ -527,7 +528,7 @@ class Replay:
     def key(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Key | None:
         """The key of a call; None where its arguments have none."""
         values, names = (*arguments, *named.values()), tuple(named)
-        kept = self.kinds.learn(values)
+        kept = self.kinds.learn(flattened(values))
         state = KeyState()
         items = id(values) + TUPLE_ITEM
         found = self._read(
