@@ -18,6 +18,7 @@ from support import Array
 import tilewright as tw
 from tilewright.calls.call_key import serial_readable
 from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.recipe import MOST_RECIPES
 from tilewright.calls.recording import Recording, repeatable
 from tilewright.calls.repeated import repeated, replay
 from tilewright.recorder import Numbered
@@ -269,7 +270,7 @@ def test_a_chain_takes_one_weight_twice() -> None:
 def test_keys_of_many_calls_spread_over_the_table() -> None:
     """Few of as many recipes as the table holds find their slots taken."""
     replay().table.clear()
-    product, count = kernel(tw.Gemm(dtype="f32")), 1500
+    product, count = kernel(tw.Gemm(dtype="f32")), 3 * MOST_RECIPES // 4
     for number in range(count):
         m, n, k = number % 12 + 1, number // 12 % 12 + 1, number // 144 + 1
         product(np.ones((m, k), "f4"), np.ones((k, n), "f4"), np.ones((m, n), "f4"))
