@@ -41,6 +41,8 @@ _python: Counter[tuple[str, str]] = Counter()
 #: Why calls of some keys are Python's.
 _reasons: OrderedDict[bytes, str] = OrderedDict()
 _MOST_REASONS = 1024
+#: Calls that Python makes for a known reason, after which one is recorded again.
+_TRIED_AGAIN = 1000
 
 
 def _note(key: Key, reason: str) -> None:
@@ -74,6 +76,8 @@ class Repeated(Builtin):
                 recorder.refuse(f"a call of {name} inside")
             if not native_entry_possible():
                 return function(*arguments, **named)
+            if self.refused and self.known(arguments, named):
+                return function(*arguments, **named)
             recording = Recording((*arguments, *named.values()))
             recording.begin()
             try:
@@ -89,6 +93,7 @@ class Repeated(Builtin):
         first.__qualname__ = f"{name}.__self__"  # what the builtin under this name has as its self
         super().__init__(first, name, module or function.__module__, doc or _text_of(function, name))
         _owners.append(first)
+        self.refused = False  # whether a recording of some call was
 
     def remember(
         self, recording: Recording, arguments: tuple[Any, ...], named: dict[str, Any], result: Any
@@ -105,6 +110,9 @@ class Repeated(Builtin):
                 reason = recording.reason or _NO_KEY
                 _python[name, reason] += 1
                 if key is not None:
+                    self.refused = self.refused or list not in map(
+                        type, arguments
+                    )  # lists differ in every call
                     _note(key, reason)
                 return
             _first[name] += 1
@@ -114,6 +122,19 @@ class Repeated(Builtin):
             kept = (*made.kept, *key.kept)
             entry.table.add(key.words, key.mixed, made._replace(kept=kept, function=name))
             self.connect(entry)
+
+    def known(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> bool:
+        """Return whether a recording of such a call would be in vain, since one was refused; counts the call.
+
+        Now and then it is tried again: what stopped the recording may have been a signal handler.
+        """
+        key = replay().key(self.fallback, arguments, named)
+        reason = None if key is None else _reasons.get(key.words)
+        if reason is None:
+            return False
+        name = self.fallback.__name__
+        _python[name, reason] += 1
+        return _python[name, reason] % _TRIED_AGAIN != 0
 
     def connect(self, entry: Replay) -> None:
         """Gives the builtin its machine code, if it has none."""

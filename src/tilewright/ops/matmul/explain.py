@@ -93,7 +93,7 @@ def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
     factors = [real_number(options.get(name, usual), name) for name, usual in (("alpha", 1), ("beta", 0))]
     way = gemm_trace(kernel, sizes, *factors)
     work = shapes.m * shapes.n * shapes.k * int(np.prod(shapes.batch, dtype=np.int64))
-    notes = ["through Python: an operand is packed", thread_note(work), *fused(kernel.problem.epilogue)]
+    notes = ["an operand is packed", thread_note(work), *fused(kernel.problem.epilogue)]
     if array.dtype != route.operand:
         notes.append(f"the other operand is copied: {array.dtype} to {route.operand}")
     count = int(np.prod(shapes.batch, dtype=np.int64))
