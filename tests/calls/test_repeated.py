@@ -185,3 +185,20 @@ if child == 0:
 assert os.waitpid(child, 0)[1] == 0
 """
     run_python("-c", code)
+
+
+def test_plain_products_leave_no_recipe_and_get_kernels_of_their_sizes() -> None:
+    """Their own entry counts them, and asks Python for a kernel of exactly their sizes when that repays."""
+    code = """
+import numpy as np, tilewright as tw
+from tilewright.calls import repeated
+from tilewright.ops.gemm.kernel import _specials
+from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY
+a, b = np.ones((8, 8)), np.ones((8, 8))
+out = np.empty((8, 8))
+for _ in range(PRODUCTS_TO_REPAY + 500):
+    tw.matmul(a, b, out)
+assert _specials()._kernels
+assert not len(repeated.replay().table)
+"""
+    run_python("-c", code)

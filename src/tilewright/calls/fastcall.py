@@ -393,5 +393,8 @@ class FastFunction:
         f = self.f
         f.ret(result)
         f.place(self.fallback)
-        vectorcall = self.module.declare("tw_vectorcall", POINTER, (POINTER, POINTER, INT64, POINTER))
-        f.ret(f.call(vectorcall, list(f.arguments.values())))
+        f.ret(f.call(self.python(), list(f.arguments.values())))
+
+    def python(self) -> Callee:
+        """What the entry falls back to, with its own arguments: the Python function that is `self`."""
+        return self.module.declare("tw_vectorcall", POINTER, (POINTER, POINTER, INT64, POINTER))

@@ -55,6 +55,14 @@ def not_repeatable(reason: str) -> None:
         recorder.refuse(reason)
 
 
+def repeated_elsewhere() -> None:
+    """Declare that machine code of its own repeats the call in progress."""
+    recorder = current.recorder
+    if recorder is not None:
+        recorder.elsewhere = True  # type: ignore[attr-defined]
+        recorder.refuse("machine code of its own repeats it")
+
+
 def keep(holder: Any) -> None:
     """Keep an object alive as long as machine code may repeat the call in progress."""
     recorder = current.recorder
@@ -195,6 +203,7 @@ class Recording:
         self._team: int | None = None
         self._work = -1  # outside of teams
         self._limit = 0
+        self.elsewhere = False
         self._steps: list[_Called | _Numpy] = []
         self._kept: list[Any] = []
 

@@ -7,6 +7,7 @@ recording (`recording.py`); where that ends with a recipe, later calls of the ki
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from tilewright.calls.afterwards import afterwards
 from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.recording import Recording
 from tilewright.calls.replay import Key, Replay
-from tilewright.llvm.builtin import Builtin, define_method, make_method
+from tilewright.llvm.builtin import Builtin, address_of, define_method, make_method
 from tilewright.preparing import Section, once, preparing
 from tilewright.recorder import current, recordings
 from tilewright.threads.lifetime import reset_after_forks
@@ -51,10 +52,17 @@ def _note(key: Key, reason: str) -> None:
         _reasons.popitem(last=False)
 
 
+#: The address of the entry, for machine code that serves some calls and hands on the others: CPython's own
+#: call of the Python function until there is an entry.
+others = ctypes.c_void_p(address_of(ctypes.pythonapi.PyObject_Vectorcall))
+
+
 @once
 def replay() -> Replay:
     """The entry of this process."""
-    return Replay()
+    entry = Replay()
+    others.value = entry.address
+    return entry
 
 
 class Repeated(Builtin):
@@ -99,6 +107,9 @@ class Repeated(Builtin):
         self, recording: Recording, arguments: tuple[Any, ...], named: dict[str, Any], result: Any
     ) -> None:
         """Makes calls like this one reachable for machine code, where it can repeat them."""
+        if recording.elsewhere:
+            _first[self.fallback.__name__] += 1
+            return
         made = recording.finished(result, named.get("threads"))
         name = self.fallback.__name__
         with _remembering as first:

@@ -47,7 +47,6 @@ from tilewright.ops.gemm.exact_sizes import exact_table, find_exact, run_exact
 from tilewright.spec.dtype import ACCUMULATORS, GEMM_DTYPES
 
 if TYPE_CHECKING:
-    from tilewright.calls.replay import Replay
     from tilewright.ops.gemm.kernel import GemmKernel
     from tilewright.threads.scratch import ScratchPool
 
@@ -63,6 +62,10 @@ MAX_DIRECT_SIZE = 1 << 31
 
 class _Entry(FastFunction):
     """Emits `matmul`; see `_emit` for the order of its steps."""
+
+    def python(self) -> Callee:
+        """Whatever serves other products, found in memory: recipes as soon as there are some, else Python."""
+        return Callee(POINTER, self.f.load(POINTER, self.module.external("tw_others"), 8).text)
 
     def operand(self, array: Value, dtype: Value, shift: Value) -> _Operand:
         """An aligned ndarray of one to three axes and of the element type, whose size `shift` gives."""
@@ -373,16 +376,16 @@ class NativeMatmul:
     ----------
     builtin : the function to give machine code.
     pool : the scratch of products; its table is read by the code, so it lives as long.
-    others : machine code for other calls.
+    others : the address of what serves other calls; see `repeated.others`.
     """
 
-    def __init__(self, builtin: Builtin, pool: ScratchPool, others: Replay) -> None:
+    def __init__(self, builtin: Builtin, pool: ScratchPool, others: ctypes.c_void_p) -> None:
         self.connected = 0
         self.table = Rows()
         self._referenced: list[object] = [pool, others]
         imports = {
             **python_symbols(),
-            "tw_vectorcall": others.address,
+            "tw_others": ctypes.addressof(others),
             "tw_rows": ctypes.addressof(self.table),
             "tw_scratch": pool.table_address,
             "tw_exact": exact_table().address,

@@ -10,13 +10,13 @@ import numpy as np
 from tilewright.calls.afterwards import afterwards
 from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.foreign import ANY_ORDER, SAME_KIND
-from tilewright.calls.recording import new_array, repeatable
-from tilewright.calls.repeated import Repeated, replay
+from tilewright.calls.recording import new_array, repeatable, repeated_elsewhere
+from tilewright.calls.repeated import Repeated, others
 from tilewright.compiler.scratch import scratch_pool
 from tilewright.ops.gemm import call as arrays
 from tilewright.ops.gemm import gufuncs
 from tilewright.ops.gemm.kernel import matmul_kernels, native_kernels
-from tilewright.ops.gemm.native_entry import NativeMatmul
+from tilewright.ops.gemm.native_entry import MOST_AXES, NativeMatmul
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.preparing import Section, importing
 from tilewright.recorder import current
@@ -142,6 +142,9 @@ def multiply(
             return found
         steps = {"alpha": alpha, "beta": beta, "bias": bias, "activation": activation}
         if plain and type(a) in _PLAIN and type(b) in _PLAIN and (out is None or type(out) is np.ndarray):
+            asked = [name for name, value in steps.items() if value is not _STEPS[name]]
+            if threads is None and dtype is None and not asked and _has_entry(a, b, out):
+                repeated_elsewhere()
             result = arrays.matmul(a, b, out, dtype=dtype, **steps)
             repeatable()
         else:
@@ -155,6 +158,24 @@ def multiply(
     return result
 
 
+def _has_entry(a: Any, b: Any, out: Any) -> bool:
+    """Return whether the entry of plain products serves these operands: any sizes, one type."""
+    given = (a, b) if out is None else (a, b, out)
+    if any(type(array) is not np.ndarray for array in given):
+        return False
+    if out is not None and any(np.may_share_memory(out, array) for array in (a, b)):
+        return False
+    dtype = a.dtype
+    return (
+        dtype.isnative
+        and dtype != np.bool_
+        and all(
+            array.dtype == dtype and 0 < array.ndim <= MOST_AXES and array.flags.aligned and array.size
+            for array in given
+        )
+    )
+
+
 def _connect() -> None:
     """After a product went through Python: the entry is compiled, and what exists is reachable from it."""
     pool = scratch_pool()
@@ -165,7 +186,7 @@ def _connect() -> None:
             return
         pool.supply()
         if not _native:
-            _native.append(NativeMatmul(_builtin, pool, replay()))
+            _native.append(NativeMatmul(_builtin, pool, others))
         _native[0].connect(native_kernels())
         _native[0].connected = len(matmul_kernels)
 
