@@ -55,10 +55,10 @@ def not_repeatable(reason: str) -> None:
         recorder.refuse(reason)
 
 
-def repeated_elsewhere() -> None:
-    """Declare that machine code of its own repeats the call in progress."""
+def repeated_elsewhere(function: Any) -> None:
+    """Declare that machine code of its own repeats the call in progress, if that is one of this function."""
     recorder = current.recorder
-    if recorder is not None:
+    if recorder is not None and recorder.function is function:  # type: ignore[attr-defined]
         recorder.elsewhere = True  # type: ignore[attr-defined]
         recorder.refuse("machine code of its own repeats it")
 
@@ -180,9 +180,11 @@ class Recording:
     Parameters
     ----------
     arguments : those of the call, positional ones first.
+    function : the Python function that makes it.
     """
 
-    def __init__(self, arguments: Sequence[Any]) -> None:
+    def __init__(self, arguments: Sequence[Any], function: Any = None) -> None:
+        self.function = function
         given = list(flattened(arguments))
         self.arrays = [value for value in given if type(value) is np.ndarray]
         self.reason = "" if len(self.arrays) <= MOST_ARRAYS else "more arrays than a recipe has"

@@ -86,7 +86,7 @@ class Repeated(Builtin):
                 return function(*arguments, **named)
             if self.refused and self.known(arguments, named):
                 return function(*arguments, **named)
-            recording = Recording((*arguments, *named.values()))
+            recording = Recording((*arguments, *named.values()), function)
             recording.begin()
             try:
                 result = function(*arguments, **named)

@@ -144,7 +144,7 @@ def multiply(
         if plain and type(a) in _PLAIN and type(b) in _PLAIN and (out is None or type(out) is np.ndarray):
             asked = [name for name, value in steps.items() if value is not _STEPS[name]]
             if threads is None and dtype is None and not asked and _has_entry(a, b, out):
-                repeated_elsewhere()
+                repeated_elsewhere(multiply)
             result = arrays.matmul(a, b, out, dtype=dtype, **steps)
             repeatable()
         else:
