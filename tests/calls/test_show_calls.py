@@ -66,7 +66,7 @@ def test_explain_names_the_way(arguments: tuple[Any, ...], reason: str | None) -
     def said() -> str:
         return str(tw.explain(tw.matmul, *arguments, alpha=1.25))
 
-    assert "first call of its kind" in said() or reason == "does not know"
+    assert "first call of its kind" in said() or reason is not None
     tw.matmul(*arguments, alpha=1.25)
     assert ("native entry" in said()) is (reason is None)
     assert reason is None or reason in said()

@@ -46,6 +46,11 @@ _MOST_REASONS = 1024
 _TRIED_AGAIN = 1000
 
 
+def _is_operand(value: Any) -> bool:
+    """Return whether an argument is a list of numbers or of lists, which NumPy makes an array of."""
+    return type(value) is list and len(value) > 0 and type(value[0]) in (list, float)
+
+
 def _note(key: Key, reason: str) -> None:
     _reasons[key.words] = reason
     if len(_reasons) > _MOST_REASONS:
@@ -83,6 +88,9 @@ class Repeated(Builtin):
                 # A signal handler or a finaliser inside of another call, or a call that is not recorded.
                 recorder.refuse(f"a call of {name} inside")
             if not native_entry_possible():
+                return function(*arguments, **named)
+            if any(map(_is_operand, arguments)):
+                _python[name, "an operand that is not an array"] += 1
                 return function(*arguments, **named)
             if self.refused and self.known(arguments, named):
                 return function(*arguments, **named)
@@ -217,6 +225,8 @@ def path_of(function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) ->
     """Which way the next call of a public function takes, in words."""
     if not native_entry_possible():
         return "through Python: this interpreter has another layout of objects"
+    if any(map(_is_operand, arguments)):
+        return "through Python: an operand that is not an array"
     key = replay().key(function.__self__, arguments, named)
     if key is None:
         return f"through Python: {_NO_KEY}"
