@@ -104,17 +104,6 @@ def new_like(array: Array, dtype: Any = None) -> Array:
     return found
 
 
-def new_zeros(shape: tuple[int, ...], dtype: Any) -> Array:
-    """`numpy.zeros`, known to a recording."""
-    recorder = current.recorder
-    if recorder is None:
-        return np.zeros(shape, dtype)
-    found = new_array(shape, dtype)
-    recorder.numpy(None, (found, np.broadcast_to(constant(np.zeros((), dtype)), shape)))
-    found.fill(0)
-    return found
-
-
 class _Place(NamedTuple):
     """Memory that addresses may point into: from `low` to `high`, counted from `start`."""
 
@@ -354,8 +343,8 @@ class Recording:
         return MadeRecipe(recipe, (all_steps, all_results, dtypes, holders))
 
     def _holder(self, value: Any) -> int:
-        """The number of the new array of one element that a scalar was read from."""
-        for number in range(len(self._new) - 1, -1, -1):
+        """The number of the new array of one element that a scalar was read from; -1 if there is none."""
+        for number in range(len(self._new) - 1, -1, -1):  # results are made last
             array = self._new[number]
             if array.size == 1 and array.dtype == value.dtype and array.tobytes() == value.tobytes():
                 return number

@@ -27,10 +27,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _remembering = Section()
-
-
 reset_after_forks(recordings.clear)
-
 
 #: Why a call has no key.
 _NO_KEY = "an argument that machine code does not know, such as an object or a subclass"
@@ -129,9 +126,8 @@ class Repeated(Builtin):
                 reason = recording.reason or _NO_KEY
                 _python[name, reason] += 1
                 if key is not None:
-                    self.refused = self.refused or list not in map(
-                        type, arguments
-                    )  # lists differ in every call
+                    if list not in map(type, arguments):  # lists differ in every call
+                        self.refused = True
                     _note(key, reason)
                 return
             _first[name] += 1
@@ -243,7 +239,7 @@ class CallCount(NamedTuple):
     ----------
     function : its name.
     repeated : calls that machine code repeated.
-    first : calls that Python made and that left a recipe.
+    first : calls that Python made and that left a recipe, or have machine code of their own.
     python : calls that Python made and will make again, by the reason.
     """
 

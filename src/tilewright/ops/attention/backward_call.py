@@ -8,7 +8,8 @@ import numpy as np
 
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, whole_strides
-from tilewright.calls.recording import constant, new_array, new_like, new_zeros, repeatable
+from tilewright.calls.pieces import zeros as new_zeros
+from tilewright.calls.recording import constant, new_array, new_like, repeatable
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import AttentionDtype, AttentionGradientShape
 from tilewright.ops.attention.backward_cut import BACKWARD_FIELDS

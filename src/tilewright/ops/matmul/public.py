@@ -141,9 +141,9 @@ def multiply(
             repeatable()
             return found
         steps = {"alpha": alpha, "beta": beta, "bias": bias, "activation": activation}
+        ours = [name for name, value in steps.items() if value is not _STEPS[name]]
         if plain and type(a) in _PLAIN and type(b) in _PLAIN and (out is None or type(out) is np.ndarray):
-            asked = [name for name, value in steps.items() if value is not _STEPS[name]]
-            if threads is None and dtype is None and not asked and _has_entry(a, b, out):
+            if threads is None and dtype is None and not ours and _has_entry(a, b, out):
                 repeated_elsewhere(multiply)
             result = arrays.matmul(a, b, out, dtype=dtype, **steps)
             repeatable()
@@ -151,7 +151,6 @@ def multiply(
             gufuncs.refuse_keywords("matmul", unexpected)
             options = gufuncs.Options(dtype, axes, casting=casting, order=order, subok=subok)
             product = gufuncs.ProductFunction("matmul", partial(arrays.matmul, **steps))
-            ours = [name for name, value in steps.items() if value is not _STEPS[name]]
             result = gufuncs.call(product, a, b, out, options, ours)
     with afterwards("matmul"):
         _connect()
