@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from shares import EVERY_TEST_RUNS, share
+from shares import EVERY_TEST_RUNS, covering, share
 from support import GUARD_PAGES, GuardedMemory, host_rows
 
 import tilewright as tw
@@ -228,38 +228,69 @@ def test_every_form_between_guard_pages(isa: Isa, form: Form) -> None:
 
     Panels of whole vectors, and of six or of five elements: in `make test` the next form takes the other.
     """
-    random = np.random.default_rng(0)
-    given, found = GuardedMemory(1 << 16), GuardedMemory(1 << 16)
-    spread = form.parts.spread[0]
     whole = isa.vector_bits // form.to.bits
+    spread = form.parts.spread[0]
     rest = (6 * spread, 5 * spread)
+    given, found = GuardedMemory(1 << 16), GuardedMemory(1 << 16)
     for panel in (2 * whole, *share(rest, 2, FORMS.index(form))):
-        pack = native_pack(isa, form, panel)
         each = panel // spread  # elements of the source
         steps = (1, each - 1, each, each + 1, 2 * each + 3)
         for number, (lanes, depth, how) in enumerate(product(steps, (0, 1, 3, 8, 9, 17, 35), PLACES)):
             if number % 3 == panel % 3:  # each case for some panels
                 continue
-            if not EVERY_TEST_RUNS and (number + panel) % 2:
-                continue
-            strides = PLACES[how](lanes, depth)
-            block = values(form.source, lanes * depth, random).reshape(lanes, depth)
-            plain = low_halves(block, form.source)
-            size = form.size(lanes, depth, panel)
-            expected = interpreted_pack(
-                plain.reshape(-1), 0, (depth, 1), form.node(lanes, depth, panel), (size, form.to)
-            )
-            bytes_apart = (strides[0] * form.source.size, strides[1] * form.source.size)
-            source = given.place(block, bytes_apart, at_end=number % 2 == 0)
-            panels = found.place(np.ones(size, form.to.numpy), (form.to.size,), at_end=number % 4 < 2)
-            before = found.outside(panels)
-            pack(panels.ctypes.data, source.ctypes.data, *strides, lanes, depth)
-            where = f"panel {panel}, {lanes} lanes, depth {depth}, {how}"
-            if form.source == form.to:
-                np.testing.assert_array_equal(panels.view(np.uint8), expected.view(np.uint8), where)
-            else:
-                np.testing.assert_array_equal(panels.astype(np.float64), expected.astype(np.float64), where)
-            np.testing.assert_array_equal(found.outside(panels), before, f"{where}: wrote beside the panels")
+            if EVERY_TEST_RUNS or (number + panel) % 2 == 0:
+                check_pack(isa, form, panel, (lanes, depth, how), (given, found), number)
+
+
+#: Words of 32 to 64 bytes, as the tiles of AMX take them of A: one panel of 32 lanes.
+LONG_FORMS = [
+    Form(U8, U8, 64, 64),
+    Form(BF16, BF16, 32, 32),
+    Form(I4, I8, 64, 64),
+]
+
+
+@pytest.mark.skipif(not GUARD_PAGES, reason="no pages can be protected")
+@pytest.mark.parametrize("form", LONG_FORMS, ids=label)
+def test_long_words_between_guard_pages(form: Form) -> None:
+    """Also of panels side by side, and of depths that end in, before and behind a square and a word."""
+    isa, panel = host_rows()[0], 32
+    given, found = GuardedMemory(1 << 18), GuardedMemory(1 << 18)
+    steps, depths = (panel - 1, panel, panel + 1, 5 * panel + 3), (0, 1, 16, 33, 64, 79, 130)
+    for number, (lanes, depth, how) in enumerate(covering(steps, depths, PLACES)):
+        check_pack(isa, form, panel, (lanes, depth, how), (given, found), number)
+
+
+def check_pack(
+    isa: Isa,
+    form: Form,
+    panel: int,
+    case: tuple[int, int, str],
+    memory: tuple[GuardedMemory, GuardedMemory],
+    number: int,
+) -> None:
+    """One pack of lanes and depths at a place; its number draws the values and chooses the guard pages."""
+    lanes, depth, how = case
+    given, found = memory
+    pack = native_pack(isa, form, panel)
+    strides = PLACES[how](lanes, depth)
+    block = values(form.source, lanes * depth, np.random.default_rng(number)).reshape(lanes, depth)
+    plain = low_halves(block, form.source)
+    size = form.size(lanes, depth, panel)
+    expected = interpreted_pack(
+        plain.reshape(-1), 0, (depth, 1), form.node(lanes, depth, panel), (size, form.to)
+    )
+    bytes_apart = (strides[0] * form.source.size, strides[1] * form.source.size)
+    source = given.place(block, bytes_apart, at_end=number % 2 == 0)
+    panels = found.place(np.ones(size, form.to.numpy), (form.to.size,), at_end=number % 4 < 2)
+    before = found.outside(panels)
+    pack(panels.ctypes.data, source.ctypes.data, *strides, lanes, depth)
+    where = f"panel {panel}, {lanes} lanes, depth {depth}, {how}"
+    if form.source == form.to:
+        np.testing.assert_array_equal(panels.view(np.uint8), expected.view(np.uint8), where)
+    else:
+        np.testing.assert_array_equal(panels.astype(np.float64), expected.astype(np.float64), where)
+    np.testing.assert_array_equal(found.outside(panels), before, f"{where}: wrote beside the panels")
 
 
 @pytest.mark.parametrize("isa", host_rows(), ids=lambda isa: isa.name)

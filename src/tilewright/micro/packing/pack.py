@@ -7,6 +7,9 @@ they raise no floating-point flag that the block's own elements do not raise.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tilewright.ir.nodes import Parts
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.convert import Convert
@@ -149,7 +152,7 @@ class PackKernel:
         with f.carried_loop(begin, lanes, int64(self.lanes), state, "panel") as (first, values, advance):
             destination, source = values
             left = f.sub(lanes, first)
-            self._emit_panel(f, destination, source, left, (lane_bytes, depth_bytes))
+            self._emit_panel(f, destination, source, left, (lane_bytes, depth_bytes), panel_bytes)
             self._clear(f, destination, panel_bytes)
             advance((f.at(destination, panel_bytes), f.at(source, f.mul(lane_bytes, self.lanes))))
         f.ret()
@@ -169,7 +172,10 @@ class PackKernel:
         end = f.select(adjacent, f.sub(f.arguments["lanes"], together - 1), int64(0))
         with f.carried_loop(int64(0), end, int64(together), state, "panels") as (_, values, advance):
             done, destination, source = values
-            self._copy(f, destination, source, depth_bytes, None, panel_bytes)
+            if self._long_words:
+                self._collect(f, destination, source, depth_bytes, panel_bytes, PANELS_TOGETHER)
+            else:
+                self._copy(f, destination, source, depth_bytes, None, panel_bytes)
             with f.loop(int64(0), int64(PANELS_TOGETHER), int64(1), "cleared") as panel:
                 self._clear(f, f.at(destination, f.mul(panel, panel_bytes)), panel_bytes)
             following = f.at(destination, f.mul(panel_bytes, PANELS_TOGETHER))
@@ -187,7 +193,13 @@ class PackKernel:
             f.store(zero(bytes_), f.at(destination, at), 1)
 
     def _emit_panel(
-        self, f: Function, destination: Value, source: Value, left: Value, strides: tuple[Value, Value]
+        self,
+        f: Function,
+        destination: Value,
+        source: Value,
+        left: Value,
+        strides: tuple[Value, Value],
+        panel_bytes: Value,
     ) -> None:
         """One micro-panel by the first method that fits its strides and the remaining lanes."""
         lane_bytes, depth_bytes = strides
@@ -197,15 +209,16 @@ class PackKernel:
         words = self._whole_words(f)
         wide = f.icmp(">=", words, max(width for _, width in self.chunks))
         transposing = f.and_(depths_adjacent, wide)
-        if self.word_bits > 8 * WORD_BYTES and self.parts is Parts.WHOLE:
-            # Words of whole vectors, as the tiles of AMX take them of A: runs of lanes would be gathered
-            # element by element, with far more code.
-            with f.branch(transposing) as (then, otherwise):
+        if self._long_words:
+            with f.branch(f.and_(lanes_adjacent, whole)) as (then, otherwise):
                 with then:
-                    self._transpose(f, destination, source, lane_bytes, left)
-                    self._any(f, destination, source, strides, left, words)
-                with otherwise:
-                    self._any(f, destination, source, strides, left, int64(0))
+                    self._collect(f, destination, source, depth_bytes, panel_bytes, 1)
+                with otherwise, f.branch(transposing) as (then_transpose, otherwise_any):
+                    with then_transpose:
+                        self._transpose(f, destination, source, lane_bytes, left)
+                        self._any(f, destination, source, strides, left, words)
+                    with otherwise_any:
+                        self._any(f, destination, source, strides, left, int64(0))
             return
         with f.branch(f.and_(lanes_adjacent, whole)) as (then, otherwise):
             with then:
@@ -265,7 +278,12 @@ class PackKernel:
         """Whether words are stored in the panel unchanged."""
         return self.parts is Parts.WHOLE and self.source == self.to and self.source.significand != 4
 
-    # --- the three methods ---------------------------------------------------------------------------
+    @property
+    def _long_words(self) -> bool:
+        """Whether a word is longer than `WORD_BYTES`, as the tiles of AMX take them of A."""
+        return self.word_bits > 8 * WORD_BYTES and self.parts is Parts.WHOLE
+
+    # --- the four methods ----------------------------------------------------------------------------
 
     def _copy(
         self,
@@ -361,6 +379,77 @@ class PackKernel:
         if parts > 1:
             mask = f.shuffle(mask, mask, [lane // parts for lane in range(width * parts)])
         return f.masked_load(kind, pointer, mask, self.source.real.size, others)
+
+    def _collect(
+        self,
+        f: Function,
+        destination: Value,
+        source: Value,
+        depth_bytes: Value,
+        panel_bytes: Value,
+        panels: int,
+    ) -> None:
+        """Adjacent lanes of long words: squares of single elements, transposed in registers.
+
+        The depths that a word lacks at the end are read from its last one and then overwritten with zeros.
+        """
+        side = WORD_BYTES // self.source.size
+        assert self.lanes % side == self.kr % side == 0
+        depth, square = f.arguments["depth"], self._element_square(f.module, side)
+        offsets = f.alloca(INT64, side, CACHE_LINE)
+        for_word = f.mul(depth_bytes, self.kr)
+        with f.carried_loop(int64(0), depth, int64(self.kr), [destination, source], "word") as (
+            first,
+            (to_word, word),
+            advance,
+        ):
+            depths = f.minimum(f.sub(depth, first), int64(self.kr))
+            with f.loop(int64(0), depths, int64(side), "square") as begin:
+                for beside in range(side):
+                    offset = f.mul(f.minimum(f.add(begin, beside), f.sub(depths, 1)), depth_bytes)
+                    f.store(offset, f.at(offsets, beside * OFFSET_BYTES), OFFSET_BYTES)
+                with self._lanes_of(f, to_word, panel_bytes, panels, side) as (lane, to_lane):
+                    to = f.at(to_lane, f.mul(begin, self.to.size))
+                    at = f.at(word, f.mul(lane, self.source.size))
+                    f.call(square, [to, int64(self._lane_bytes), at, offsets])
+            with (
+                f.when(f.icmp("<", depths, self.kr)),
+                self._lanes_of(f, to_word, panel_bytes, panels, 1) as (_, to_lane),
+            ):
+                kind = vector_of(memory_type(self.to), self.kr)
+                kept = f.select(
+                    f.lane_mask(depths, 0, self.kr), f.load(kind, to_lane, self.to.size), zero(kind)
+                )
+                f.store(kept, to_lane, self.to.size)
+            advance((f.at(to_word, self.group_bytes), f.at(word, for_word)))
+
+    @contextmanager
+    def _lanes_of(
+        self, f: Function, to_word: Value, panel_bytes: Value, panels: int, step: int
+    ) -> Iterator[tuple[Value, Value]]:
+        """A loop over the lanes of adjacent panels: the lane, and where its word is in its panel."""
+        with (
+            f.loop(int64(0), int64(panels), int64(1), "beside") as panel,
+            f.loop(int64(0), int64(self.lanes), int64(step), "lane") as lane,
+        ):
+            to_panel = f.at(to_word, f.mul(panel, panel_bytes))
+            yield f.add(f.mul(panel, self.lanes), lane), f.at(to_panel, f.mul(lane, self._lane_bytes))
+
+    def _element_square(self, module: Module, side: int) -> Callee:
+        """The function that transposes a square of single elements, depth by depth, and stores lanes."""
+        if self._plain:
+            return square_function(module, self.source.bits, side)
+        name = f"elements_{self.name}_{side}"
+        known = module.find(name)
+        if known is not None:
+            return known
+        f = module.define(name, VOID, SQUARE_ARGUMENTS)
+        kind, convert = vector_of(memory_type(self.source), side), Convert(f, half=self.isa.half)
+        for lane, words in enumerate(_transposed_square(f, self.source.bits, side)):
+            elements = convert(f.bitcast(words, kind), self.source, self.to)
+            f.store(elements, f.at(f.arguments["to"], f.mul(f.arguments["to_step"], lane)), self.to.size)
+        f.ret()
+        return f.callee
 
     def _transpose(
         self, f: Function, destination: Value, source: Value, lane_bytes: Value, left: Value
