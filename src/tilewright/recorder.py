@@ -14,7 +14,18 @@ from typing import Any, Protocol, Self
 
 
 class Recorder(Protocol):
-    """What a recording is told."""
+    """What a recording is told.
+
+    Attributes
+    ----------
+    function : the Python function that makes the call.
+    vouched : whether that function has said that all it does to arrays is reported.
+    elsewhere : whether machine code of its own repeats the call.
+    """
+
+    function: Any
+    vouched: bool
+    elsewhere: bool
 
     def called(self, function: Any, arguments: tuple[Any, ...]) -> None:
         """A `NativeFunction` runs on arguments."""
@@ -27,6 +38,9 @@ class Recorder(Protocol):
 
     def made(self, array: Any) -> None:
         """A new array was allocated."""
+
+    def scalar(self, value: Any, array: Any) -> None:
+        """A NumPy scalar was read from an array without axes."""
 
     def constant(self, holder: Any, address: int, size: int) -> None:
         """Memory whose contents follow from the arguments' types, shapes and options; `holder` owns it."""

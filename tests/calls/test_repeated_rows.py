@@ -19,7 +19,7 @@ from tiers import crossed, pairwise
 
 import tilewright as tw
 from tilewright.calls.fastcall import native_entry_possible
-from tilewright.calls.recipe import Recipe
+from tilewright.calls.recipe import Field
 from tilewright.calls.repeated import replay
 from tilewright.errors import AxisOutOfRange, NegativeEps, OutReadOnly, OutShape
 
@@ -355,13 +355,13 @@ def test_long_calls_let_other_threads_run(call: Callable[..., Any]) -> None:
     replay().table.clear()
     for _ in range(2):
         call(x, out=out)
-    used = [Recipe.from_buffer(recipe) for recipe, _ in replay().table._kept]
+    used = [recipe.words for recipe in replay().table._kept]
     seen: set[int] = set()
     done = threading.Event()
 
     def look() -> None:
         while not done.is_set():
-            seen.update(recipe.uses for recipe in used)
+            seen.update(recipe[Field.USES] for recipe in used)
 
     thread = threading.Thread(target=look)
     thread.start()
@@ -370,7 +370,7 @@ def test_long_calls_let_other_threads_run(call: Callable[..., Any]) -> None:
     done.set()
     thread.join()
     assert 1 in seen
-    assert [recipe.uses for recipe in used] == [0] * len(used)
+    assert [recipe[Field.USES] for recipe in used] == [0] * len(used)
 
 
 def test_complex_numbers_between_two_of_their_sizes() -> None:

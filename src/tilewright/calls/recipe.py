@@ -9,6 +9,7 @@ the GIL, so it is freed only when no call uses it.
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections import Counter
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -60,111 +61,86 @@ class Base(IntEnum):
 BASES = Base.TEMPORARY + 1
 
 
-class View(ctypes.Structure):
-    """An array at an address, as NumPy copies it."""
+class Field(IntEnum):
+    """Words of a recipe. Behind them is its key, then the results of the call, then the steps.
 
-    _fields_ = (
-        ("base", ctypes.c_int64),
-        ("offset", ctypes.c_int64),
-        ("dtype", ctypes.c_void_p),
-        ("axes", ctypes.c_int64),
-        ("shape", ctypes.c_int64 * MOST_AXES),
-        ("strides", ctypes.c_int64 * MOST_AXES),
-    )
-
-
-class RecipeStep(ctypes.Structure):
-    """One step.
-
-    Attributes
-    ----------
-    thunk : machine code that calls `code` with the words as its arguments; null for a function of NumPy.
-    code : a C function; or a function of NumPy, null for a copy.
-    count, bases, words : the words, in two arrays: one of `Base`, and what is added to each.
-    views : arrays of a function of NumPy, `count` of them; of a copy, where it goes and where it comes from.
-    work : multiply-adds, which decide whether the step has a team and the GIL.
-    team : whether it takes a team.
+    `USES` counts the calls that are executing it, under the GIL, and `HITS` those that it has served; after
+    `LIMIT` of these, unless 0, a call goes to Python again, which may know something better. `WORK` is of
+    the largest step with a team, `THREADS` the most threads of one, or 0. `TEMPORARY_BYTES` are those of all
+    temporary arrays. `IS_TUPLE` says that the results are returned as a tuple.
     """
 
-    _fields_ = (
-        ("thunk", ctypes.c_void_p),
-        ("code", ctypes.c_void_p),
-        ("count", ctypes.c_int64),
-        ("bases", ctypes.c_void_p),
-        ("words", ctypes.c_void_p),
-        ("views", ctypes.c_void_p),
-        ("work", ctypes.c_int64),
-        ("team", ctypes.c_int64),
-    )
+    WORDS = 0  # of the key
+    USES = 1
+    HITS = 2
+    LIMIT = 3
+    WORK = 4
+    THREADS = 5
+    TEMPORARY_BYTES = 6
+    IS_TUPLE = 7
+    RESULTS = 8
+    STEPS = 9
+    SCRATCH = 10  # addresses of tables
 
 
-class Result(ctypes.Structure):
-    """One result of a call.
+#: Bytes of a recipe in front of its key.
+HEADER_BYTES = 8 * (Field.SCRATCH + MOST_SCRATCH)
 
-    Attributes
-    ----------
-    argument : the number of the array argument that it is, or is a view of; or -1.
-    number : whether it is a NumPy scalar, read from a temporary array at `offset`.
-    offset : of a view, bytes from the argument's first element.
-    dtype, axes, shape, strides : of a new array, or of a view; no dtype of an argument itself.
-    flags : NumPy's, of a view.
+
+class ArrayField(IntEnum):
+    """Words of an array: a result, or what a function of NumPy is given.
+
+    A result whose `BASE` is an argument is this argument, without a `DTYPE`, or else a view of it; one whose
+    base is a temporary array is a NumPy scalar read from there. `FLAGS` are NumPy's.
     """
 
-    _fields_ = (
-        ("argument", ctypes.c_int64),
-        ("number", ctypes.c_int64),
-        ("offset", ctypes.c_int64),
-        ("dtype", ctypes.c_void_p),
-        ("flags", ctypes.c_int64),
-        ("axes", ctypes.c_int64),
-        ("shape", ctypes.c_int64 * MOST_AXES),
-        ("strides", ctypes.c_int64 * MOST_AXES),
-    )
+    BASE = 0
+    OFFSET = 1
+    DTYPE = 2
+    FLAGS = 3
+    AXES = 4
+    LENGTHS = 5  # and then the strides
 
 
-class Recipe(ctypes.Structure):
-    """One prepared call; its key follows it in memory.
+class StepField(IntEnum):
+    """Words of a step, with the arguments of its function behind them.
 
-    Attributes
-    ----------
-    words : of the key.
-    uses : calls that are executing it; counted by machine code, under the GIL.
-    hits : calls that it has served.
-    limit : hits after which a call goes to Python again, which may know something better; 0 for no limit.
-    threads : the most threads of a step, or 0.
-    temporary_bytes : of all temporary arrays.
-    tuple : whether the results are returned as a tuple.
+    `THUNK` is machine code that calls `CODE` with words, each given as a `Base` and what is added to its
+    address. Without a thunk, `CODE` is a function of NumPy, 0 for a copy of the second array into the first,
+    and its arguments are arrays. `WORK` is in multiply-adds; it decides whether the step has a team, if it
+    `TAKES_TEAM`, and the GIL.
     """
 
-    _fields_ = (
-        ("words", ctypes.c_int64),
-        ("uses", ctypes.c_int64),
-        ("hits", ctypes.c_int64),
-        ("limit", ctypes.c_int64),
-        ("work", ctypes.c_int64),
-        ("threads", ctypes.c_int64),
-        ("steps", ctypes.c_int64),
-        ("first_step", ctypes.c_void_p),
-        ("results", ctypes.c_int64),
-        ("first_result", ctypes.c_void_p),
-        ("tuple", ctypes.c_int64),
-        ("temporary_bytes", ctypes.c_int64),
-        ("scratch_tables", ctypes.c_void_p * MOST_SCRATCH),
-    )
+    BYTES = 0  # of the step
+    THUNK = 1
+    CODE = 2
+    COUNT = 3  # of arguments
+    WORK = 4
+    TAKES_TEAM = 5
+    ARGUMENTS = 6
 
 
 class MadeRecipe(NamedTuple):
-    """A recipe before it has a key, the objects that must live as long as it, and its function's name."""
+    """A recipe before it has a key.
 
-    recipe: Recipe
+    Attributes
+    ----------
+    header : the words in front of the key.
+    body : those behind it.
+    kept : objects that must live as long as the recipe.
+    """
+
+    header: list[int]
+    body: list[int]
     kept: tuple[Any, ...]
-    function: str = ""
 
 
-def _words_at(address: int) -> bytes:
-    """The key of the recipe at an address."""
-    words = Recipe.from_address(address).words
-    return ctypes.string_at(address + ctypes.sizeof(Recipe), 8 * words)
+class _Recipe(NamedTuple):
+    """A recipe in memory, what must live as long, and the name of its function."""
+
+    words: array[int]
+    kept: tuple[Any, ...]
+    function: str
 
 
 class RecipeTable:
@@ -176,8 +152,9 @@ class RecipeTable:
 
     def __init__(self) -> None:
         self.slots = (ctypes.c_void_p * ((1 << SLOT_BITS) + PROBES))()
-        self._kept: list[tuple[Any, MadeRecipe]] = []
-        self._retired: list[tuple[Any, MadeRecipe]] = []
+        self._places: dict[bytes, int] = {}  # the slots of keys
+        self._kept: list[_Recipe] = []
+        self._retired: list[_Recipe] = []
         self._hits: Counter[str] = Counter()  # of recipes that are gone
 
     @property
@@ -188,51 +165,43 @@ class RecipeTable:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def has(self, words: bytes, mixed: int) -> bool:
+    def has(self, words: bytes) -> bool:
         """Whether there is a recipe of a key."""
-        with preparing:
-            slot = self._slot(words, mixed)
-            return slot is not None and bool(self.slots[slot])
+        return words in self._places
 
-    def _slot(self, words: bytes, mixed: int) -> int | None:
-        """The number of the slot that has a recipe of a key, or else of a free one."""
-        first = (mixed & (1 << 64) - 1) >> 64 - SLOT_BITS
-        for number in range(first, first + PROBES):
-            address = self.slots[number]
-            if not address or _words_at(address) == words:
-                return number
-        return None
-
-    def add(self, words: bytes, mixed: int, made: MadeRecipe) -> None:
+    def add(self, function: str, words: bytes, mixed: int, made: MadeRecipe, kept: tuple[Any, ...]) -> None:
         """Add a recipe, or put it in the place of one with its key, unless its slots are full.
 
         Parameters
         ----------
+        function : the name of the function.
         words, mixed : the key and its hash, as machine code forms them.
+        kept : objects of the key that must live as long as the recipe.
         """
         with preparing:
             if len(self._kept) >= MOST_RECIPES:
                 self._clear()
-            slot = self._slot(words, mixed)
-            if slot is not None:
-                self._put(slot, words, made)
-
-    def _put(self, slot: int, words: bytes, made: MadeRecipe) -> None:
-        size = ctypes.sizeof(Recipe)
-        whole = (ctypes.c_int64 * ((size + len(words)) // 8))()
-        start = ctypes.addressof(whole)
-        made.recipe.words = len(words) // 8
-        ctypes.memmove(start, ctypes.addressof(made.recipe), size)
-        ctypes.memmove(start + size, words, len(words))
-        self._kept.append((whole, made))
-        self.slots[slot] = start  # last: who finds it reads all of it
+            slot = self._places.get(words)
+            if slot is None:
+                first = (mixed & (1 << 64) - 1) >> 64 - SLOT_BITS
+                free = (one for one in range(first, first + PROBES) if not self.slots[one])
+                slot = next(free, None)
+                if slot is None:
+                    return
+            block = array("q", made.header)
+            block[Field.WORDS] = len(words) // 8
+            block.frombytes(words)
+            block.extend(array("q", made.body))
+            self._kept.append(_Recipe(block, (made.kept, kept), function))
+            self._places[words] = slot
+            self.slots[slot] = block.buffer_info()[0]  # last: who finds it reads all of it
 
     def hits(self) -> Counter[str]:
         """Calls that machine code has repeated, by the names of their functions."""
         with preparing:
             found = Counter(self._hits)
-            for whole, made in (*self._kept, *self._retired):
-                found[made.function] += Recipe.from_buffer(whole).hits
+            for recipe in (*self._kept, *self._retired):
+                found[recipe.function] += recipe.words[Field.HITS]
         return found
 
     def clear(self) -> None:
@@ -242,10 +211,10 @@ class RecipeTable:
 
     def _clear(self) -> None:
         ctypes.memset(self.slots, 0, ctypes.sizeof(self.slots))
+        self._places.clear()
         everything, self._retired, self._kept = [*self._retired, *self._kept], [], []
         for one in everything:
-            recipe = Recipe.from_buffer(one[0])
-            if recipe.uses:
+            if one.words[Field.USES]:
                 self._retired.append(one)
             else:
-                self._hits[one[1].function] += recipe.hits
+                self._hits[one.function] += one.words[Field.HITS]

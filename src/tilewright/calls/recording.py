@@ -10,9 +10,8 @@ declared constant; otherwise the call is not repeated. What NumPy does to arrays
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator, Sequence
-from math import prod
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,24 +27,20 @@ from tilewright.calls.recipe import (
     MOST_STEPS,
     Base,
     MadeRecipe,
-    Recipe,
-    RecipeStep,
-    Result,
-    View,
+    StepField,
 )
 from tilewright.calls.thunks import TYPES, thunk_address, word_of
 from tilewright.recorder import Numbered, current, recordings
 
 #: Levels of tuples and lists among arguments in which arrays are looked for.
 MOST_DEPTH = 8
-_MASK = (1 << 64) - 1
 
 
 def repeatable() -> None:
     """Declare that the call in progress has done nothing to arrays that a recording has not seen."""
     recorder = current.recorder
     if recorder is not None:
-        recorder.vouched = True  # type: ignore[attr-defined]
+        recorder.vouched = True
 
 
 def not_repeatable(reason: str) -> None:
@@ -58,8 +53,8 @@ def not_repeatable(reason: str) -> None:
 def repeated_elsewhere(function: Any) -> None:
     """Declare that machine code of its own repeats the call in progress, if that is one of this function."""
     recorder = current.recorder
-    if recorder is not None and recorder.function is function:  # type: ignore[attr-defined]
-        recorder.elsewhere = True  # type: ignore[attr-defined]
+    if recorder is not None and recorder.function is function:
+        recorder.elsewhere = True
         recorder.refuse("machine code of its own repeats it")
 
 
@@ -104,55 +99,48 @@ def new_like(array: Array, dtype: Any = None) -> Array:
     return found
 
 
-class _Place(NamedTuple):
-    """Memory that addresses may point into: from `low` to `high`, counted from `start`."""
-
-    low: int
-    high: int
-    start: int
-    base: int
-
-
-class _Called(NamedTuple):
-    """A function of machine code, its words as places and numbers, and its work."""
-
-    function: Any
-    bases: list[int]
-    words: list[int]
-    work: int
+def element(array: Array) -> Array:
+    """``array[()]``: an array without axes as a NumPy scalar, known to a recording; others as they are."""
+    found: Array = array[()]
+    recorder = current.recorder
+    if recorder is not None and type(array) is np.ndarray and array.ndim == 0:
+        recorder.scalar(found, array)
+    return found
 
 
-class _Numpy(NamedTuple):
-    """A function of NumPy on arrays, or a copy."""
+#: Memory that addresses may point into: its first byte, that behind its last one, and the address from which
+#: it is counted as so many bytes after a base.
+_Place: TypeAlias = tuple[int, int, int, int]
 
-    function: Any
-    arrays: tuple[Array, ...]
+#: Reading a member of an enumeration takes longer than the rest of a step's word.
+_NUMBER, _TEAM, _SCRATCH, _ARGUMENT, _RESULT, _TEMPORARY = map(
+    int, (Base.NUMBER, Base.TEAM, Base.SCRATCH, Base.ARGUMENT, Base.RESULT, Base.TEMPORARY)
+)
+_BYTES, _TAKES_TEAM = int(StepField.BYTES), int(StepField.TAKES_TEAM)
 
 
-def _team_work(step: _Called | _Numpy) -> int:
-    """The work of a step that takes a team."""
-    return step.work if isinstance(step, _Called) and Base.TEAM in step.bases else 0
-
-
-def flattened(values: Iterable[Any], depth: int = MOST_DEPTH) -> Iterator[Any]:
+def flattened(values: Iterable[Any], depth: int = MOST_DEPTH) -> list[Any]:
     """Arguments, and the items of tuples and lists among them in place of these; not below some depth.
 
-    >>> list(flattened([1, (2, [3]), None]))
+    >>> flattened([1, (2, [3]), None])
     [1, 2, 3, None]
     """
+    found = []
     for value in values:
-        if type(value) in (tuple, list):
+        kind = type(value)
+        if kind is tuple or kind is list:
             if depth:
-                yield from flattened(value, depth - 1)
+                found += flattened(value, depth - 1)
         else:
-            yield value
+            found.append(value)
+    return found
 
 
 def extent(array: Array) -> tuple[int, int, int]:
     """Address of the first byte of an array, of that behind its last one, and of its first element."""
     start = data_address(array)
-    if not array.size:
-        return start, start, start
+    if array.flags.c_contiguous:
+        return start, start + array.nbytes, start
     low, high = start, start + array.itemsize
     for length, step in zip(array.shape, array.strides, strict=True):
         reach = (length - 1) * step
@@ -174,29 +162,39 @@ class Recording:
 
     def __init__(self, arguments: Sequence[Any], function: Any = None) -> None:
         self.function = function
-        given = list(flattened(arguments))
-        self.arrays = [value for value in given if type(value) is np.ndarray]
-        self.reason = "" if len(self.arrays) <= MOST_ARRAYS else "more arrays than a recipe has"
+        self.arrays: list[Array] = []
+        self.reason = ""
         self.vouched = False
-        self._places = [
-            _Place(*extent(array), Base.ARGUMENT + number) for number, array in enumerate(self.arrays)
-        ]
-        self._numbered = [value for value in given if isinstance(value, Numbered)]
+        self.elsewhere = False
+        self.pools: list[Any] = []
+        self._places: list[_Place] = []
+        self._numbered: list[Numbered] = []
+        self._new: list[Array] = []
+        self._scalars: list[tuple[Any, int]] = []
+        self._steps: list[list[int]] = []
+        self._unplaced: list[tuple[list[int], int]] = []  # where steps have addresses in new arrays
+        self._kept: list[Any] = []
+        self._team: int | None = None
+        self._work = -1  # outside of teams
+        self._most_work = 0
+        self._limit = 0
+        for value in flattened(arguments):
+            if type(value) is np.ndarray:
+                low, high, start = extent(value)
+                self._places.append((low, high, start, _ARGUMENT + len(self.arrays)))
+                self.arrays.append(value)
+                self._kept.append(value.dtype)
+            elif isinstance(value, Numbered):
+                self._numbered.append(value)
+        if len(self.arrays) > MOST_ARRAYS:
+            self.reason = "more arrays than a recipe has"
         for one in self._numbered:
             for address, size in one.memory():
                 arrays = self._places[: len(self.arrays)]
-                if any(place.low < address + size and address < place.high for place in arrays):
+                if any(low < address + size and address < high for low, high, _, _ in arrays):
                     # Addresses there could follow from either.
                     self.reason = "an argument that shares memory with another one"
-                self._places.append(_Place(address, address + size, 0, Base.NUMBER))
-        self._new: list[Array] = []
-        self.pools: list[Any] = []
-        self._team: int | None = None
-        self._work = -1  # outside of teams
-        self._limit = 0
-        self.elsewhere = False
-        self._steps: list[_Called | _Numpy] = []
-        self._kept: list[Any] = []
+                self._places.append((address, address + size, 0, _NUMBER))
 
     def begin(self) -> None:
         """From here on, this thread reports what it does."""
@@ -220,13 +218,18 @@ class Recording:
 
     def made(self, array: Array) -> None:
         """A new array was allocated."""
-        self._places.append(_Place(*extent(array), -1 - len(self._new)))
         self._new.append(array)
+        low, high, start = extent(array)
+        self._places.append((low, high, start, -len(self._new)))
+
+    def scalar(self, value: Any, array: Array) -> None:
+        """A NumPy scalar was read from an array without axes."""
+        self._scalars.append((value, data_address(array)))
 
     def constant(self, holder: Any, address: int, size: int) -> None:
         """Memory whose contents follow from the arguments' types, shapes and options; `holder` owns it."""
         self._kept.append(holder)
-        self._places.append(_Place(address, address + size, 0, Base.NUMBER))
+        self._places.append((address, address + size, 0, _NUMBER))
 
     def keep(self, holder: Any) -> None:
         """What must live as long as the call may be repeated, as a kernel whose address is an argument."""
@@ -241,7 +244,7 @@ class Recording:
         if pool not in self.pools:
             self.pools.append(pool)
         number = self.pools.index(pool)
-        self._places.append(_Place(address, address + max(pool.size, 1), address, Base.SCRATCH + number))
+        self._places.append((address, address + max(pool.size, 1), address, _SCRATCH + number))
 
     def team(self, address: int | None, work: int) -> None:
         """The functions that follow run on a team, or on none, because of their work in multiply-adds."""
@@ -249,47 +252,79 @@ class Recording:
 
     def numpy(self, function: Any, arrays: tuple[Array, ...]) -> None:
         """A function of NumPy is called on arrays; None: the second is copied into the first."""
-        if max(array.ndim for array in arrays) > MOST_AXES:
-            self.refuse("arrays of many axes in a function of NumPy")
-        self._steps.append(_Numpy(function, arrays))
+        code = 0 if function is None else id(function)
+        step = [0, 0, code, len(arrays), 0, 0]
+        for array in arrays:
+            found = self._found(data_address(array))
+            if found is None or array.ndim > MOST_AXES:
+                self.refuse(
+                    "a function of NumPy on other memory than arguments and new arrays, or on many axes"
+                )
+                return
+            self._place(step, found)
+            self._describe(step, array, WRITEABLE)
+        self._kept.append(function)
+        self._add(step)
 
     def called(self, function: Any, arguments: tuple[Any, ...]) -> None:
         """A `NativeFunction` runs on arguments."""
         if self.reason:
             return
-        bases, words = [], []
+        work = max(self._work, 0)
+        step = [0, thunk_address(function), function.address, len(arguments), work, 0]
         last = len(arguments) - 1
         for place, (kind, value) in enumerate(zip(function.kinds, arguments, strict=True)):
-            if kind is ctypes.c_void_p:
+            if kind is ctypes.c_int64 and type(value) is int:
+                step += (_NUMBER, value)
+            elif kind is ctypes.c_void_p:
                 if place == last and self._work >= 0 and value == self._team:
-                    bases.append(int(Base.TEAM))
-                    words.append(0)
+                    step += (_TEAM, 0)
+                    step[_TAKES_TEAM] = 1
+                    self._most_work = max(self._most_work, work)
                     continue
                 found = self._found(value)
                 if found is None:
                     self.refuse("memory that is neither an argument nor new")
                     return
-                bases.append(found[0])
-                words.append(found[1])
+                self._place(step, found)
             elif kind in TYPES:
-                bases.append(int(Base.NUMBER))
-                words.append(word_of(kind, value))
+                step += (_NUMBER, word_of(kind, value))
             else:
                 self.refuse(f"an argument of the type {kind.__name__}")
                 return
-        if len(words) > MOST_STEP_WORDS or len(self._steps) >= MOST_STEPS:
+        if len(arguments) > MOST_STEP_WORDS:
+            self.refuse("more words than a step of a recipe has")
+        self._kept.append(function.code)
+        self._add(step)
+
+    def _place(self, step: list[int], found: tuple[int, int]) -> None:
+        """Adds an address to a step, as a base and bytes from there."""
+        if found[0] < 0:
+            self._unplaced.append((step, len(step)))
+        step += found
+
+    def _describe(self, words: list[int], array: Array, flags: int) -> None:
+        """Adds what NumPy makes an array of, behind its place."""
+        dtype = array.dtype
+        self._kept.append(dtype)
+        words += (id(dtype), flags, array.ndim, *array.shape, *array.strides)
+
+    def _add(self, step: list[int]) -> None:
+        """Adds a step."""
+        step[_BYTES] = 8 * len(step)
+        if len(self._steps) >= MOST_STEPS:
             self.refuse("more steps than a recipe has")
-        self._steps.append(_Called(function, bases, words, max(self._work, 0)))
+        self._steps.append(step)
 
     def _found(self, address: Any) -> tuple[int, int] | None:
-        """An address as a base and bytes from there."""
-        if address is None or address == 0:
-            return int(Base.NUMBER), 0
+        """An address as a base and bytes from there; bases of new arrays are negative."""
+        if not address:
+            return _NUMBER, 0
         if not isinstance(address, int):
             return None
-        for place in reversed(self._places):
-            if place.low <= address < place.high or address == place.start:
-                return place.base, address - place.start
+        for low, high, start, base in reversed(self._places):
+            if low <= address < high or address == start:
+                return base, address - start
         return None
 
     # --- the recipe -----------------------------------------------------------------------------
@@ -298,138 +333,81 @@ class Recording:
         """The recipe of the call, whose result this is; None where machine code cannot repeat it."""
         if not self.vouched:
             self.refuse("not a kind of call that machine code repeats")
-        results = list(result) if type(result) is tuple else [result]
+        several = type(result) is tuple
+        results: tuple[Any, ...] = result if several else (result,)
         if len(results) > MOST_RESULTS or len(self.pools) > MOST_SCRATCH:
             self.refuse("more results or scratch than a recipe has")
         if self.reason:
             return None
-        bases: dict[int, tuple[int, int]] = {}  # of new arrays by their negative numbers: base and offset
-        made = []
+        body: list[int] = []
+        placed: dict[int, tuple[int, int]] = {}  # base and offset of new arrays
         for number, one in enumerate(results):
-            returned = self._result(one, number, bases)
-            if returned is None:
-                return None
-            made.append(returned)
-        offset = 0
-        for number, array in enumerate(self._new):
-            if -1 - number in bases:
-                continue
-            bases[-1 - number] = (int(Base.TEMPORARY), offset)
-            offset += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
-        for returned, one in zip(made, results, strict=True):
-            if returned.number:
-                returned.offset = bases[-1 - self._holder(one)][1]
-        steps = [self._step(step, bases) for step in self._steps]
-        if None in steps:
+            self._add_result(body, one, _RESULT + number, placed)
+        size = 0
+        for number, array in enumerate(self._new, 1):
+            if -number not in placed:
+                placed[-number] = _TEMPORARY, size
+                size += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+        for words, at in self._unplaced:
+            base, offset = placed[words[at]]
+            words[at] = base
+            words[at + 1] += offset
+            if words is body and base != _TEMPORARY:
+                self.refuse("a number that is an element of a result")
+        if self.reason:
             return None
-        all_steps = (RecipeStep * len(steps))(*(step for step in steps if step is not None))
-        all_results = (Result * len(made))(*made)
-        recipe = Recipe(
-            work=max(map(_team_work, self._steps), default=0),
-            limit=self._limit,
-            threads=threads or 0,
-            steps=len(steps),
-            first_step=ctypes.addressof(all_steps),
-            results=len(made),
-            first_result=ctypes.addressof(all_results),
-            tuple=int(type(result) is tuple),
-            temporary_bytes=offset,
-            scratch_tables=tuple(pool.table_address for pool in self.pools),
-        )
-        codes = [step.function.code for step in self._steps if isinstance(step, _Called)]
-        owned = {id(one) for argument in self._numbered for one in argument.owned()}
-        holders = [one for one in (*codes, *self.pools, *self._kept) if id(one) not in owned]
-        dtypes = [array.dtype for array in (*self.arrays, *self._new)]
-        return MadeRecipe(recipe, (all_steps, all_results, dtypes, holders))
+        for step in self._steps:
+            body += step
+        tables = [pool.table_address for pool in self.pools]
+        header = [0, 0, 0, self._limit, self._most_work, threads or 0, size, several]
+        header += [len(results), len(self._steps), *tables, *[0] * (MOST_SCRATCH - len(tables))]
+        kept = [*self.pools, *self._kept]
+        if self._numbered:
+            owned = {id(one) for argument in self._numbered for one in argument.owned()}
+            kept = [one for one in kept if id(one) not in owned]
+        return MadeRecipe(header, body, tuple(kept))
 
-    def _holder(self, value: Any) -> int:
-        """The number of the new array of one element that a scalar was read from; -1 if there is none."""
-        for number in range(len(self._new) - 1, -1, -1):  # results are made last
-            array = self._new[number]
-            if array.size == 1 and array.dtype == value.dtype and array.tobytes() == value.tobytes():
-                return number
-        return -1
+    def _add_result(
+        self, words: list[int], value: Any, base: int, placed: dict[int, tuple[int, int]]
+    ) -> None:
+        """Adds a result: an argument, a view of one, all of a new array in any shape, or a scalar.
 
-    def _result(self, value: Any, number: int, bases: dict[int, tuple[int, int]]) -> Result | None:
-        """A result: an argument, a view of one, all of a new array in any shape, or a scalar."""
+        Parameters
+        ----------
+        base : of a new array that is this result.
+        placed : bases of the new arrays that are results.
+        """
         for place, array in enumerate(self.arrays):
             if value is array:
-                return Result(argument=place)
+                words += (_ARGUMENT + place, 0, 0, 0, 0)
+                return
         if isinstance(value, np.generic):
-            if self._holder(value) < 0:
-                self.refuse("a number that is not an element of a new array")
-                return None
-            return Result(argument=-1, number=1, dtype=id(value.dtype))
+            for scalar, address in self._scalars:
+                found = self._found(address) if scalar is value else None
+                if found is not None and found[0] < 0:
+                    self._place(words, found)
+                    self._kept.append(value.dtype)
+                    words += (id(value.dtype), 0, 0)
+                    return
+            self.refuse("a number that is not an element of a new array")
+            return
         if type(value) is not np.ndarray or value.ndim > MOST_AXES:
             self.refuse("a result that is no array of few axes")
-            return None
+            return
         low, high, start = extent(value)
-        for place, array in enumerate(self._new):
-            if -1 - place not in bases and extent(array)[:2] == (low, high) and start == low:
-                if prod(value.shape) * value.itemsize != high - low:
-                    break
-                bases[-1 - place] = (Base.RESULT + number, data_address(array) - low)
-                return Result(
-                    argument=-1,
-                    dtype=id(value.dtype),
-                    axes=value.ndim,
-                    shape=value.shape,
-                    strides=value.strides,
-                )
-        base, offset = self._found(start) or (int(Base.NUMBER), 0)
-        place = base - Base.ARGUMENT
-        if 0 <= place < len(self.arrays):
-            first, last, _ = extent(self.arrays[place])
+        for first, last, begin, number in self._places:
+            if number < 0 and number not in placed and (first, last, low) == (low, high, start):
+                if value.nbytes == high - low:
+                    placed[number] = base, begin - low
+                    words += (base, 0)
+                    self._describe(words, value, 0)
+                    return
+                break
+        found = self._found(start)
+        if found is not None and _ARGUMENT <= found[0] < _RESULT:
+            first, last, _, _ = self._places[found[0] - _ARGUMENT]
             if first <= low and high <= last:
-                return Result(
-                    argument=place,
-                    offset=offset,
-                    dtype=id(value.dtype),
-                    flags=WRITEABLE if value.flags.writeable else 0,
-                    axes=value.ndim,
-                    shape=value.shape,
-                    strides=value.strides,
-                )
+                self._place(words, found)
+                self._describe(words, value, WRITEABLE if value.flags.writeable else 0)
+                return
         self.refuse("a result that is not the whole of a new array, nor a view of an argument")
-        return None
-
-    def _step(self, step: _Called | _Numpy, bases: dict[int, tuple[int, int]]) -> RecipeStep | None:
-        if isinstance(step, _Numpy):
-            views = (View * len(step.arrays))()
-            for place, array in enumerate(step.arrays):
-                found = self._found(data_address(array))
-                if found is None:
-                    self.refuse("a function of NumPy on memory that is neither an argument nor new")
-                    return None
-                base, offset = self._resolved(found, bases)
-                views[place] = View(base, offset, id(array.dtype), array.ndim, array.shape, array.strides)
-            function = step.function
-            self._kept += [views, function, *(array.dtype for array in step.arrays)]
-            return RecipeStep(
-                code=None if function is None else id(function),
-                count=len(views),
-                views=ctypes.addressof(views),
-            )
-        resolved = [self._resolved(pair, bases) for pair in zip(step.bases, step.words, strict=True)]
-        count = len(resolved)
-        starts = (ctypes.c_int64 * count)(*(base for base, _ in resolved))
-        words = (ctypes.c_uint64 * count)(*(word & _MASK for _, word in resolved))
-        self._kept += [starts, words]
-        return RecipeStep(
-            thunk=thunk_address(step.function.kinds),
-            code=step.function.address,
-            count=count,
-            bases=ctypes.addressof(starts),
-            words=ctypes.addressof(words),
-            work=step.work,
-            team=int(Base.TEAM in step.bases),
-        )
-
-    @staticmethod
-    def _resolved(pair: tuple[int, int], bases: dict[int, tuple[int, int]]) -> tuple[int, int]:
-        """A base and bytes, where a new array has become a result or a temporary one."""
-        base, word = pair
-        if base >= 0:
-            return pair
-        found, offset = bases[base]
-        return found, offset + word

@@ -134,8 +134,7 @@ class Repeated(Builtin):
             _reasons.pop(key.words, None)
             for pool in recording.pools:
                 pool.supply()
-            kept = (*made.kept, *key.kept)
-            entry.table.add(key.words, key.mixed, made._replace(kept=kept, function=name))
+            entry.table.add(name, key.words, key.mixed, made, key.kept)
             self.connect(entry)
 
     def known(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> bool:
@@ -226,7 +225,7 @@ def path_of(function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) ->
     key = replay().key(function.__self__, arguments, named)
     if key is None:
         return f"through Python: {_NO_KEY}"
-    if replay().table.has(key.words, key.mixed):
+    if replay().table.has(key.words):
         return "native entry: repeats a call of the same types, shapes and options"
     reason = _reasons.get(key.words, "the first call of its kind, which machine code repeats where it can")
     return f"through Python: {reason}"

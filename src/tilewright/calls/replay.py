@@ -7,6 +7,9 @@ call without a recipe goes to the Python function, which checks it, makes it and
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 from tilewright.calls.call_key import KeyReader, KeyState, KnownKinds
@@ -20,7 +23,6 @@ from tilewright.calls.fastcall import (
     GIL_THRESHOLD,
     TUPLE_ITEM,
     TUPLE_SIZE,
-    WRITEABLE,
     FastFunction,
     TeamRequest,
     numpy_api,
@@ -29,6 +31,7 @@ from tilewright.calls.fastcall import (
 from tilewright.calls.recipe import (
     ALIGNMENT,
     BASES,
+    HEADER_BYTES,
     MOST_RESULTS,
     MOST_SCRATCH,
     MOST_STEP_WORDS,
@@ -36,12 +39,11 @@ from tilewright.calls.recipe import (
     PROBES,
     SLOT_BITS,
     STACK_BYTES,
+    ArrayField,
     Base,
-    Recipe,
-    RecipeStep,
+    Field,
     RecipeTable,
-    Result,
-    View,
+    StepField,
 )
 from tilewright.calls.recording import flattened
 from tilewright.llvm.build import Callee, Module
@@ -76,9 +78,17 @@ class _Entry(FastFunction):
         self.increment = module.declare("tw_incref", VOID, (POINTER,))
         self.decrement = module.declare("tw_decref", VOID, (POINTER,))
 
-    def word(self, base: Value, field: Any) -> Value:
-        """An integer of a record."""
-        return self.field(base, field.offset, INT64)
+    def word(self, record: Value, field: IntEnum) -> Value:
+        """An integer of a recipe, a step or an array."""
+        return self.field(record, 8 * field, INT64)
+
+    def pointer(self, record: Value, field: IntEnum) -> Value:
+        """An address in a recipe, a step or an array."""
+        return self.field(record, 8 * field)
+
+    def of_state(self, name: str) -> Value:
+        """An integer of the state of the key."""
+        return self.field(self.state, getattr(KeyState, name).offset, INT64)
 
     def base(self, number: Value | int) -> Value:
         """The place of a base's address."""
@@ -91,7 +101,7 @@ class _Entry(FastFunction):
         self.require_no_recording()
         count = f.call(self.reader.read.callee, [*f.arguments.values(), self.state])
         self.require(f.icmp("!=", count, 0))
-        mixed = self.word(self.state, KeyState.mixed)
+        mixed = self.of_state("mixed")
         slot = f.and_(f.ashr(mixed, int64(64 - SLOT_BITS)), int64((1 << SLOT_BITS) - 1))
         first = f.at(self.module.external("tw_recipes"), f.mul(slot, 8))
         at = f.alloca(POINTER, 1, 8)
@@ -104,8 +114,8 @@ class _Entry(FastFunction):
         recipe = f.load(POINTER, f.load(POINTER, at, 8), 8)
         f.jump_if(f.icmp("==", recipe, null()), self.fallback, known)
         f.place(known)
-        differ = f.xor(count, self.word(recipe, Recipe.words))
-        theirs = f.at(recipe, ctypes.sizeof(Recipe))
+        differ = f.xor(count, self.word(recipe, Field.WORDS))
+        theirs = f.at(recipe, HEADER_BYTES)
         with f.carried_loop(int64(0), count, int64(1), [differ], "word") as (number, (bits,), advance):
             pair = [f.load(INT64, f.at(base, f.mul(number, 8)), 8) for base in (key, theirs)]
             advance([f.or_(bits, f.xor(*pair))])
@@ -116,8 +126,9 @@ class _Entry(FastFunction):
         f.jump_if(f.icmp("==", following, last), self.fallback, look)
         f.place(found)
         recipe = f.load(POINTER, f.load(POINTER, at, 8), 8)
-        limit = self.word(recipe, Recipe.limit)
-        self.require(f.or_(f.icmp("==", limit, 0), f.icmp("<", self.word(recipe, Recipe.hits), limit)))
+        limit = self.word(recipe, Field.LIMIT)
+        self.require(f.or_(f.icmp("==", limit, 0), f.icmp("<", self.word(recipe, Field.HITS), limit)))
+        self.body = f.at(f.at(recipe, HEADER_BYTES), f.mul(count, 8))
         return recipe
 
     def find_all_scratch(self, recipe: Value) -> None:
@@ -127,7 +138,7 @@ class _Entry(FastFunction):
             empty, slot = f.alloca(POINTER, 1, 8), f.alloca(POINTER, 1, 8)
             f.store(null(), empty, 8)
             f.store(empty, slot, 8)
-            table = self.field(recipe, Recipe.scratch_tables.offset + 8 * number)
+            table = self.field(recipe, 8 * (Field.SCRATCH + number))
             with f.when(f.icmp("!=", table, null())):
                 f.store(self.find_scratch(table), slot, 8)
             self.slots.append(f.load(POINTER, slot, 8))
@@ -149,8 +160,8 @@ class _Entry(FastFunction):
     def wish(self, recipe: Value) -> TeamRequest:
         """The team of the recipe's longest step, of as many threads as the call allows."""
         f = self.f
-        wish = self.find_team(self.word(recipe, Recipe.work))
-        limit = self.word(recipe, Recipe.threads)
+        wish = self.find_team(self.word(recipe, Field.WORK))
+        limit = self.word(recipe, Field.THREADS)
         threads = f.select(f.icmp("==", limit, 0), wish.threads, limit)
         started = f.load_acquire(INT64, f.at(wish.state, State.started.offset))
         ready = f.icmp("<=", threads, f.add(started, 1))
@@ -159,7 +170,7 @@ class _Entry(FastFunction):
 
     def count_use(self, recipe: Value, difference: int) -> None:
         """Counts the calls that follow a recipe; the GIL is held."""
-        f, at = self.f, self.f.at(recipe, Recipe.uses.offset)
+        f, at = self.f, self.f.at(recipe, 8 * Field.USES)
         f.store(f.add(f.load(INT64, at, 8), difference), at, 8)
 
     def set_arguments(self) -> None:
@@ -167,85 +178,77 @@ class _Entry(FastFunction):
         f = self.f
         f.store(int64(0), self.base(int(Base.NUMBER)), 8)
         objects = f.at(self.state, KeyState.objects.offset)
-        with f.loop(int64(0), self.word(self.state, KeyState.arrays), int64(1), "array") as number:
+        with f.loop(int64(0), self.of_state("arrays"), int64(1), "array") as number:
             array = f.load(POINTER, f.at(objects, f.mul(number, 8)), 8)
             f.store(self.field(array, ARRAY_DATA, INT64), self.base(f.add(number, int(Base.ARGUMENT))), 8)
 
+    @contextmanager
+    def results(self, recipe: Value) -> Iterator[tuple[Value, Value, Value]]:
+        """A loop over the results: the record of each, its base, and the place of its object."""
+        f = self.f
+        count = self.word(recipe, Field.RESULTS)
+        with f.carried_loop(int64(0), count, int64(1), [self.body], "result") as (number, (record,), advance):
+            yield record, self.word(record, ArrayField.BASE), f.at(self.made, f.mul(number, 8))
+            axes = self.word(record, ArrayField.AXES)
+            advance([f.at(record, f.add(f.mul(axes, 16), 8 * ArrayField.LENGTHS))])
+        self.first_step = advance.results[0]
+
+    def new(self, record: Value, data: Value, failed: Block) -> Value:
+        """An array of NumPy over memory of its own or, if `data` is not null, over that."""
+        f, module = self.f, self.module
+        dtype = self.pointer(record, ArrayField.DTYPE)
+        f.call(self.increment, [dtype])  # PyArray_NewFromDescr takes over a reference
+        types = (POINTER, POINTER, INT32, POINTER, POINTER, POINTER, INT32, POINTER)
+        new = module.declare("tw_new_array", POINTER, types)
+        axes = self.word(record, ArrayField.AXES)
+        lengths = f.at(record, 8 * ArrayField.LENGTHS)
+        strides = f.at(lengths, f.mul(axes, 8))
+        flags = f.trunc(self.word(record, ArrayField.FLAGS), INT32)
+        kind, few = module.external("tw_ndarray"), f.trunc(axes, INT32)
+        made = f.call(new, [kind, dtype, few, lengths, strides, data, flags, null()])
+        following = f.new_block("new")
+        f.jump_if(f.icmp("==", made, null()), failed, following)
+        f.place(following)
+        return made
+
     def make_results(self, recipe: Value) -> None:
         """New references to the results, into `made`; numbers are made at the end."""
-        f, module = self.f, self.module
+        f = self.f
         for place in range(MOST_RESULTS):
             f.store(null(), f.at(self.made, 8 * place), 8)
-        new = module.declare(
-            "tw_new_array", POINTER, (POINTER, POINTER, INT32, POINTER, POINTER, POINTER, INT32, POINTER)
-        )
-        objects = f.at(self.state, KeyState.objects.offset)
         failed, done = f.new_block("failed"), f.new_block("results_made")
-        with f.loop(int64(0), self.word(recipe, Recipe.results), int64(1), "result") as number:
-            result = self.result(recipe, number)
-            slot = f.at(self.made, f.mul(number, 8))
-            argument = self.word(result, Result.argument)
-            is_number = f.icmp("!=", self.word(result, Result.number), 0)
-            with f.branch(f.icmp(">=", argument, 0)) as (given, another):
-                with given:
-                    array = f.load(POINTER, f.at(objects, f.mul(argument, 8)), 8)
-                    f.call(self.increment, [array])
-                    whole = f.icmp("==", self.field(result, Result.dtype.offset), null())
-                    with f.branch(whole) as (itself, part):
-                        with itself:
-                            f.store(array, slot, 8)
-                        with part:
-                            self.view(array, result, slot, failed)
-                with another, f.when(f.not_(is_number)):
-                    dtype = self.field(result, Result.dtype.offset)
-                    f.call(self.increment, [dtype])  # PyArray_NewFromDescr takes over a reference
-                    axes = f.trunc(self.word(result, Result.axes), INT32)
-                    shape, strides = (f.at(result, field.offset) for field in (Result.shape, Result.strides))
-                    kind = module.external("tw_ndarray")
-                    made = f.call(new, [kind, dtype, axes, shape, strides, null(), int32(0), null()])
-                    following = f.new_block("made")
-                    f.jump_if(f.icmp("==", made, null()), failed, following)
-                    f.place(following)
-                    f.store(made, slot, 8)
-                    f.store(
-                        self.field(made, ARRAY_DATA, INT64), self.base(f.add(number, int(Base.RESULT))), 8
-                    )
+        with (
+            self.results(recipe) as (record, base, slot),
+            f.branch(f.icmp("<", base, int(Base.RESULT))) as (given, another),
+        ):
+            with given:
+                at = f.at(self.state, KeyState.objects.offset - 8 * Base.ARGUMENT)
+                array = f.load(POINTER, f.at(at, f.mul(base, 8)), 8)
+                whole = f.icmp("==", self.pointer(record, ArrayField.DTYPE), null())
+                with f.branch(whole) as (itself, part):
+                    with itself:
+                        f.store(array, slot, 8)
+                    with part:
+                        data = f.at(self.field(array, ARRAY_DATA), self.word(record, ArrayField.OFFSET))
+                        seen = self.new(record, data, failed)
+                        f.store(seen, slot, 8)
+                f.call(self.increment, [array])
+                with f.when(f.not_(whole)):
+                    own = self.module.declare("tw_set_base", INT32, (POINTER, POINTER))
+                    # It takes over the reference, also where it fails.
+                    status = f.call(own, [f.load(POINTER, slot, 8), array])
+                    owned = f.new_block("owned")
+                    f.jump_if(f.icmp("==", status, int32(0)), owned, failed)
+                    f.place(owned)
+            with another, f.when(f.icmp("!=", base, int(Base.TEMPORARY))):
+                made = self.new(record, null(), failed)
+                f.store(made, slot, 8)
+                f.store(self.field(made, ARRAY_DATA, INT64), self.base(base), 8)
         f.jump(done)
         f.place(failed)
         self.drop_results(recipe)
         f.ret(null())
         f.place(done)
-
-    def view(self, array: Value, result: Value, slot: Value, failed: Block) -> None:
-        """A view of an argument, which takes over a reference to it."""
-        f, module = self.f, self.module
-        dtype = self.field(result, Result.dtype.offset)
-        f.call(self.increment, [dtype])
-        data = f.at(self.field(array, ARRAY_DATA), self.word(result, Result.offset))
-        axes, flags = (f.trunc(self.word(result, field), INT32) for field in (Result.axes, Result.flags))
-        shape, strides = (f.at(result, field.offset) for field in (Result.shape, Result.strides))
-        arguments = [module.external("tw_ndarray"), dtype, axes, shape, strides, data, flags, null()]
-        new = module.declare(
-            "tw_new_array", POINTER, (POINTER, POINTER, INT32, POINTER, POINTER, POINTER, INT32, POINTER)
-        )
-        seen = f.call(new, arguments)
-        lost, following, owned = (f.new_block(name) for name in ("lost", "seen", "owned"))
-        f.jump_if(f.icmp("==", seen, null()), lost, following)
-        f.place(lost)
-        f.call(self.decrement, [array])
-        f.jump(failed)
-        f.place(following)
-        f.store(seen, slot, 8)
-        own = module.declare("tw_set_base", INT32, (POINTER, POINTER))
-        status = f.call(own, [seen, array])  # takes over the reference, also where it fails
-        f.jump_if(f.icmp("==", status, int32(0)), owned, failed)
-        f.place(owned)
-
-    def result(self, recipe: Value, number: Value) -> Value:
-        """The record of a result."""
-        f = self.f
-        first = self.field(recipe, Recipe.first_result.offset)
-        return f.at(first, f.mul(number, ctypes.sizeof(Result)))
 
     def drop_results(self, recipe: Value) -> None:
         """Gives up the results of a call that failed."""
@@ -260,7 +263,7 @@ class _Entry(FastFunction):
         """Memory of temporary arrays; returns the block to free, or null where they are on the stack."""
         f, module = self.f, self.module
         stack = f.alloca(INT64, STACK_BYTES // 8, ALIGNMENT)
-        needed = self.word(recipe, Recipe.temporary_bytes)
+        needed = self.word(recipe, Field.TEMPORARY_BYTES)
         block = f.alloca(POINTER, 1, 8)
         f.store(null(), block, 8)
         f.store(f.ptrtoint(stack), self.base(int(Base.TEMPORARY)), 8)
@@ -278,66 +281,53 @@ class _Entry(FastFunction):
     def run(self, recipe: Value, wish: TeamRequest, cancelled: Block) -> None:
         """All steps, one after the other; to the block `cancelled` after an exception of a signal handler."""
         f = self.f
-        first = self.field(recipe, Recipe.first_step.offset)
         words = f.alloca(INT64, MOST_STEP_WORDS, 16)
-        largest = self.word(recipe, Recipe.work)
-        with f.loop(int64(0), self.word(recipe, Recipe.steps), int64(1), "step") as number:
-            step = f.at(first, f.mul(number, ctypes.sizeof(RecipeStep)))
-            thunk = self.field(step, RecipeStep.thunk.offset)
+        largest = self.word(recipe, Field.WORK)
+        count, first = self.word(recipe, Field.STEPS), [self.first_step]
+        with f.carried_loop(int64(0), count, int64(1), first, "step") as (_, (step,), advance):
+            thunk = self.pointer(step, StepField.THUNK)
             with f.branch(f.icmp("==", thunk, null())) as (other, call):
                 with other:
                     self.numpy(step, cancelled)
                 with call:
-                    work = self.word(step, RecipeStep.work)
+                    work = self.word(step, StepField.WORK)
                     # Of several steps, the largest alone takes a team.
-                    takes = f.icmp("!=", self.word(step, RecipeStep.team), 0)
+                    takes = f.icmp("!=", self.word(step, StepField.TAKES_TEAM), 0)
                     wanted = f.and_(f.and_(wish.wanted, takes), f.icmp("==", work, largest))
                     long_running = f.icmp(">", work, int64(GIL_THRESHOLD))
                     with self.without_gil(long_running), self.team(wish._replace(wanted=wanted)) as team:
                         f.store(f.ptrtoint(team), self.base(int(Base.TEAM)), 8)
                         self.fill(step, words)
-                        code = self.field(step, RecipeStep.code.offset)
-                        f.call(Callee(VOID, thunk.text), [code, words])
+                        f.call(Callee(VOID, thunk.text), [self.pointer(step, StepField.CODE), words])
                     self.raise_cancelled(to=cancelled)
+            advance([f.at(step, self.word(step, StepField.BYTES))])
 
     def fill(self, step: Value, words: Value) -> None:
         """The words of a step, with the addresses that they start from."""
         f = self.f
-        bases, given = (self.field(step, one.offset) for one in (RecipeStep.bases, RecipeStep.words))
-        with f.loop(int64(0), self.word(step, RecipeStep.count), int64(1), "argument") as number:
-            at = f.mul(number, 8)
-            base = f.load(INT64, self.base(f.load(INT64, f.at(bases, at), 8)), 8)
-            f.store(f.add(base, f.load(INT64, f.at(given, at), 8)), f.at(words, at), 8)
+        given = f.at(step, 8 * StepField.ARGUMENTS)
+        with f.loop(int64(0), self.word(step, StepField.COUNT), int64(1), "argument") as number:
+            pair = f.at(given, f.mul(number, 16))
+            base = f.load(INT64, self.base(f.load(INT64, pair, 8)), 8)
+            f.store(f.add(base, f.load(INT64, f.at(pair, 8), 8)), f.at(words, f.mul(number, 8)), 8)
 
     def numpy(self, step: Value, failed: Block) -> None:
         """A function of NumPy, or a copy, on arrays made for it; to the block `failed` after an error."""
         f, module = self.f, self.module
-        new = module.declare(
-            "tw_new_array", POINTER, (POINTER, POINTER, INT32, POINTER, POINTER, POINTER, INT32, POINTER)
-        )
         arrays = f.alloca(POINTER, MOST_VIEWS, 16)
         for place in range(MOST_VIEWS):
             f.store(null(), f.at(arrays, 8 * place), 8)
         outcome = f.alloca(INT64, 1, 8)
         f.store(int64(0), outcome, 8)
         give_up, done = f.new_block("give_up"), f.new_block("numpy_done")
-        count = self.word(step, RecipeStep.count)
-        with f.loop(int64(0), count, int64(1), "view") as number:
-            views = self.field(step, RecipeStep.views.offset)
-            view = f.at(views, f.mul(number, ctypes.sizeof(View)))
-            dtype = self.field(view, View.dtype.offset)
-            f.call(self.increment, [dtype])
-            start = f.load(INT64, self.base(self.word(view, View.base)), 8)
-            data = f.inttoptr(f.add(start, self.word(view, View.offset)))
-            axes = f.trunc(self.word(view, View.axes), INT32)
-            shape, strides = (f.at(view, field.offset) for field in (View.shape, View.strides))
-            kind = module.external("tw_ndarray")
-            made = f.call(new, [kind, dtype, axes, shape, strides, data, int32(WRITEABLE), null()])
-            f.store(made, f.at(arrays, f.mul(number, 8)), 8)
-            following = f.new_block("viewed")
-            f.jump_if(f.icmp("==", made, null()), give_up, following)
-            f.place(following)
-        function = self.field(step, RecipeStep.code.offset)
+        count, first = self.word(step, StepField.COUNT), [f.at(step, 8 * StepField.ARGUMENTS)]
+        with f.carried_loop(int64(0), count, int64(1), first, "view") as (number, (view,), advance):
+            start = f.load(INT64, self.base(self.word(view, ArrayField.BASE)), 8)
+            data = f.inttoptr(f.add(start, self.word(view, ArrayField.OFFSET)))
+            f.store(self.new(view, data, give_up), f.at(arrays, f.mul(number, 8)), 8)
+            axes = self.word(view, ArrayField.AXES)
+            advance([f.at(view, f.add(f.mul(axes, 16), 8 * ArrayField.LENGTHS))])
+        function = self.pointer(step, StepField.CODE)
         with f.branch(f.icmp("==", function, null())) as (copy, call):
             with copy:
                 into = module.declare("tw_copy_into", INT32, (POINTER, POINTER))
@@ -368,21 +358,22 @@ class _Entry(FastFunction):
         """What the call returns: its result, or a tuple of several; null after an error."""
         f, module = self.f, self.module
         scalar = module.declare("tw_scalar", POINTER, (POINTER,) * 3)
-        count = self.word(recipe, Recipe.results)
+        count = self.word(recipe, Field.RESULTS)
         failed = f.new_block("not_returned")
-        with f.loop(int64(0), count, int64(1), "number") as number:
-            result = self.result(recipe, number)
-            with f.when(f.icmp("!=", self.word(result, Result.number), 0)):
-                start = f.load(INT64, self.base(int(Base.TEMPORARY)), 8)
-                data = f.inttoptr(f.add(start, self.word(result, Result.offset)))
-                made = f.call(scalar, [data, self.field(result, Result.dtype.offset), null()])
-                f.store(made, f.at(self.made, f.mul(number, 8)), 8)
-                following = f.new_block("number_made")
-                f.jump_if(f.icmp("==", made, null()), failed, following)
-                f.place(following)
+        with (
+            self.results(recipe) as (record, base, place),
+            f.when(f.icmp("==", base, int(Base.TEMPORARY))),
+        ):
+            start = f.load(INT64, self.base(base), 8)
+            data = f.inttoptr(f.add(start, self.word(record, ArrayField.OFFSET)))
+            made = f.call(scalar, [data, self.pointer(record, ArrayField.DTYPE), null()])
+            f.store(made, place, 8)
+            following = f.new_block("number_made")
+            f.jump_if(f.icmp("==", made, null()), failed, following)
+            f.place(following)
         slot = f.alloca(POINTER, 1, 8)
         f.store(f.load(POINTER, self.made, 8), slot, 8)
-        with f.when(f.icmp("!=", self.word(recipe, Recipe.tuple), 0)):
+        with f.when(f.icmp("!=", self.word(recipe, Field.IS_TUPLE), 0)):
             made = f.call(module.declare("tw_new_tuple", POINTER, (INT64,)), [count])
             following = f.new_block("tuple_made")
             f.jump_if(f.icmp("==", made, null()), failed, following)
@@ -425,7 +416,7 @@ def _emit() -> str:
     f.place(done)
     found = entry.returned(recipe, block)
     entry.free_memory(block)
-    hits = f.at(recipe, Recipe.hits.offset)
+    hits = f.at(recipe, 8 * Field.HITS)
     f.store(f.add(f.load(INT64, hits, 8), 1), hits, 8)
     entry.give_back(recipe)
     entry.finish(found)
@@ -530,11 +521,11 @@ class Replay:
         values, names = (*arguments, *named.values()), tuple(named)
         kept = self.kinds.learn(flattened(values))
         state = KeyState()
-        items = id(values) + TUPLE_ITEM
+        start = ctypes.addressof(state)
         found = self._read(
-            id(owner), items, len(arguments), id(names) if names else None, ctypes.addressof(state)
+            id(owner), id(values) + TUPLE_ITEM, len(arguments), id(names) if names else None, start
         )
         if found == 0:
             return None
-        words = bytes(memoryview(state.key).cast("B")[: 8 * found])
+        words = ctypes.string_at(start + KeyState.key.offset, 8 * found)
         return Key(words, state.mixed, (owner, names, *kept))

@@ -10,7 +10,7 @@ import ctypes
 from typing import Any
 
 from tilewright.llvm.build import Callee, Module
-from tilewright.llvm.jit import CodeAddress, Linked
+from tilewright.llvm.jit import CodeAddress, Linked, NativeFunction
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, element_type
@@ -32,12 +32,12 @@ TYPES: dict[Any, tuple[str, Type]] = {
 
 
 def word_of(kind: Any, value: Any) -> int:
-    """A number of a type of ctypes as a word of 64 bits, from which a thunk reads it.
+    """A number of a type of ctypes as a signed word of 64 bits, from which a thunk reads it.
 
     >>> hex(word_of(ctypes.c_float, 1.0))
     '0x3f800000'
     """
-    return int.from_bytes(bytes(kind(value)), "little")
+    return int.from_bytes(bytes(kind(value)), "little", signed=True)
 
 
 @once
@@ -61,6 +61,8 @@ def thunk(kinds: tuple[Any, ...]) -> Linked:
     return Linked(cached_object(f"{_NAME} {letters}", machine, compiled), (_NAME,), {})
 
 
-def thunk_address(kinds: tuple[Any, ...]) -> int:
-    """Where the thunk starts; it lives as long as the process."""
-    return thunk(kinds).address(_NAME)
+def thunk_address(function: NativeFunction) -> int:
+    """Where the thunk of a function starts; it lives as long as the process."""
+    if not function.thunk:
+        function.thunk = thunk(function.kinds).address(_NAME)
+    return function.thunk

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from tilewright.calls.foreign import as_array, foreign_operand, leave_to_numpy, viewed, wrapped
 from tilewright.calls.operands import Array
 from tilewright.calls.promotion import store
-from tilewright.calls.recording import new_array, new_like, numpy_call, repeatable
+from tilewright.calls.recording import element, new_array, new_like, numpy_call, repeatable
 from tilewright.calls.repeated import repeated
 from tilewright.errors import ContractionAxes, SizeOverflow, shown
 from tilewright.ops.einsum.pair import contract
@@ -178,7 +178,7 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Any:
     count = 1 if a.ndim and b.ndim else 0
     kept_a, kept_b = _labels(a.ndim - count, 1), _labels(b.ndim - count, a.ndim + 1)
     summed = _labels(count)
-    found = _contract("inner", a, b, kept_a + summed, kept_b + summed, kept_a + kept_b)[()]
+    found = element(_contract("inner", a, b, kept_a + summed, kept_b + summed, kept_a + kept_b))
     if type(given[0]) is type(given[1]) is np.ndarray:
         return found
     return viewed(*given, found) if count else wrapped("inner", given, found)
@@ -233,7 +233,7 @@ def _like_kron(given: tuple[Any, Any], found: Array) -> Any:
     """A result in the type that `numpy.kron` gives it."""
     if any(isinstance(value, np.matrix) for value in given):
         return np.asmatrix(found)
-    return wrapped("kron", given, found[()])
+    return wrapped("kron", given, element(found))
 
 
 def _conjugated(a: Array) -> Array:
@@ -335,7 +335,7 @@ def _of_vectors(
         product.check(a, b)
         found = product.multiply(a, b, out, dtype=options.dtype)
         repeatable()
-        return found if out is not None or found.ndim else found[()]
+        return found if out is not None or found.ndim else element(found)
     return call(product, a, b, out, options)
 
 

@@ -26,7 +26,7 @@ from tilewright.calls.promotion import (
     signed_dtype,
     store,
 )
-from tilewright.calls.recording import new_array, not_repeatable
+from tilewright.calls.recording import element, new_array, not_repeatable
 from tilewright.errors import (
     BatchMismatch,
     InvalidScalar,
@@ -500,7 +500,7 @@ def matmul(
         make_wanted()
     given, target = product.given, product.target
     if given is None:
-        scalar: Array = target[()]  # two 1-D operands give a scalar, as in NumPy
+        scalar: Array = element(target)  # two 1-D operands give a scalar, as in NumPy
         return scalar
     if target is not given:
         store(target, given)

@@ -19,7 +19,7 @@ from tilewright.calls.foreign import (
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import as_type, contiguous
 from tilewright.calls.promotion import same_kind, store
-from tilewright.calls.recording import repeatable
+from tilewright.calls.recording import element, repeatable
 from tilewright.errors import (
     AxesCount,
     AxisOutOfRange,
@@ -61,7 +61,7 @@ def memory_order(order: Any) -> str:
 def in_order(found: Array, operands: Iterable[Array], order: str) -> Array:
     """A result in the requested memory order, or a scalar; "A" is "F" if all operands are in that order."""
     if np.ndim(found) == 0:
-        return found[()]
+        return element(found)
     if order == "A":
         order = "F" if all(operand.flags.f_contiguous for operand in operands) else "C"
     if order == "K":

@@ -12,7 +12,7 @@ from tilewright.calls.batch import batch_function, merge_axes, outer_offsets
 from tilewright.calls.operands import Array, data_address, element_strides
 from tilewright.calls.pieces import copy_to
 from tilewright.calls.promotion import store
-from tilewright.calls.recording import new_array
+from tilewright.calls.recording import element, new_array
 from tilewright.errors import (
     MissingOut,
     PackedRole,
@@ -113,7 +113,7 @@ def matmul(
         call = _Call(packed, side, (shapes.m, shapes.n, shapes.k), (alpha, beta), vectors)
         _run(kernel, call, matrices, scratch)
     if given is None:
-        return target[()]
+        return element(target)
     if not direct:
         store(target, given)
     return given

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, ParamSpec, Protocol
 
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.promotion import store
-from tilewright.calls.recording import repeatable
+from tilewright.calls.recording import element, repeatable
 from tilewright.calls.repeated import repeated
 from tilewright.compiler.kernel import Kernel
 from tilewright.threads.pool import limited
@@ -69,7 +69,7 @@ class Prepared(NamedTuple):
         elif self.moved is not None:
             self.moved()
         if self.out is None:
-            return self.target[()] if self.scalar else self.target
+            return element(self.target) if self.scalar else self.target
         if self.target is self.out:
             return self.target
         store(self.target, self.out)
