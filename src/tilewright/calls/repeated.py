@@ -15,6 +15,7 @@ from types import MethodType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from tilewright.calls.afterwards import afterwards
+from tilewright.calls.exchange import exchanged
 from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.recording import Recording
 from tilewright.calls.replay import Key, Replay
@@ -84,6 +85,10 @@ class Repeated(Builtin):
             if recorder is not None:
                 # A signal handler or a finaliser inside of another call, or a call that is not recorded.
                 recorder.refuse(f"a call of {name} inside")
+            exchange = exchanged(function, arguments, named)
+            if exchange is not None:
+                _python[name, "an operand of another library"] += 1
+                return exchange.result(function(*exchange.arguments, **exchange.named))
             if not native_entry_possible():
                 return function(*arguments, **named)
             if any(map(_is_operand, arguments)):

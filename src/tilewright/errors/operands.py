@@ -92,6 +92,21 @@ class ForeignArray(TilewrightError, TypeError):
     )
 
 
+class TensorNotReadable(TilewrightError, TypeError):
+    """An operand is an array of another library that NumPy cannot view in its memory."""
+
+    message = "{name} is of type {kind}, which cannot be read as an array: {reason}"
+
+
+class RequiresGrad(TilewrightError, RuntimeError):
+    """A PyTorch tensor takes part in automatic differentiation, which these functions do not record."""
+
+    message = (
+        "{name} {what}, and PyTorch would not record this operation; pass {name}.detach(), or call inside "
+        "torch.no_grad() if no gradient is needed"
+    )
+
+
 class ForeignKeyword(TilewrightError, TypeError):
     """A keyword that NumPy's function lacks is given in a call dispatched to the operand's library."""
 

@@ -332,6 +332,22 @@ def find_numpy_dtype(wanted: np.dtype[np.generic]) -> DType | None:
     return next((dtype for dtype in DTYPES.values() if wanted.name == dtype.numpy_name), None)
 
 
+@lru_cache(maxsize=64)
+def named_numpy_dtype(name: str) -> np.dtype[Any] | None:
+    """The NumPy dtype that other libraries call by this name; None where there is none.
+
+    >>> named_numpy_dtype("float32"), named_numpy_dtype("bfloat16"), named_numpy_dtype("qint8")
+    (dtype('float32'), dtype(bfloat16), None)
+    """
+    record = next((dtype for dtype in DTYPES.values() if dtype.numpy_name == name), None)
+    if record is not None:
+        return record.numpy
+    try:
+        return np.dtype(name)
+    except TypeError:
+        return None
+
+
 def accumulator(a: DType, b: DType) -> DType:
     """The type that products of two element types are summed in.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
+from tilewright.calls.exchange import exchanging
 from tilewright.calls.repeated import repeated
 from tilewright.ops.attention import backward_call, call, kv_cache, state
 from tilewright.ops.attention.operands import Keywords
@@ -158,6 +159,7 @@ def attention(
         return call.attention(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
 
 
+@exchanging
 def append_kv(
     k_cache: NDArray[Any],
     v_cache: NDArray[Any],
@@ -217,6 +219,7 @@ def append_kv(
     return kv_cache.append_kv((k_cache, v_cache), (k, v), kv_lengths, new_lengths, block_table, layout)
 
 
+@exchanging
 def attention_partial(
     q: ArrayLike, k: ArrayLike, v: ArrayLike, *, threads: int | None = None, **keywords: Any
 ) -> AttentionState:
@@ -262,6 +265,7 @@ def attention_partial(
         return state.attention_partial(q, k, v, Keywords(**keywords))
 
 
+@exchanging
 def merge_attention(states: Iterable[AttentionState], *, layout: str | None = None) -> AttentionState:
     """The state of all keys from those of their parts: sums weighted by e^row_max, in the order given.
 

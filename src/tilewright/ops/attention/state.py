@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.calls.exchange import exchanging
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array
 from tilewright.errors import InvalidSequence, NoStates, StateLayouts, StateShape, shown
@@ -61,7 +62,7 @@ class AttentionState(_StateArrays):
         >>> AttentionState(np.zeros((1, 2)), np.array([3.0]), np.array([1.0])).lse
         array([3.])
         """
-        return log_sum_exp(self.row_max, self.row_sum)
+        return exchanging(log_sum_exp)(self.row_max, self.row_sum)
 
 
 def attention_partial(q: Any, k: Any, v: Any, keywords: Keywords) -> AttentionState:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.calls.exchange import exchanging
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.pieces import PIECE, contiguous
@@ -115,6 +116,7 @@ def row_function(dtype: DType) -> Any:
     return code.function(name, kinds)
 
 
+@exchanging
 def quantize_rows(x: Any) -> QuantizedRows:
     """Quantise activations to 8-bit integers with one scale per row, for products with 8-bit weights.
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tilewright.calls.exchange import exchanging
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, broadcast_shapes, whole_strides
 from tilewright.errors import InvalidZeroPoint, UnsupportedDtype
@@ -81,6 +82,7 @@ def _cut(array: Array) -> Array:
     return array.astype(np.int32)
 
 
+@exchanging
 def matmul_integer(
     a: ArrayLike,
     b: ArrayLike,

@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
+from tilewright.calls.exchange import exchanging
 from tilewright.calls.repeated import repeated
 from tilewright.compiler.target import resolve_target
 from tilewright.errors import UnsupportedArgument, shown
@@ -17,6 +18,7 @@ from tilewright.ops.quantized import quantise
 from tilewright.spec.arguments import check_word
 
 
+@exchanging
 def pack(
     b: ArrayLike,
     *,
@@ -93,6 +95,7 @@ def unpack(packed: PackedMatrix) -> NDArray[Any]:
     return plain.unpack(packed)
 
 
+@exchanging
 def quantize_weights(
     w: ArrayLike,
     *,
@@ -141,6 +144,7 @@ def quantize_weights(
     return quantise.quantize_weights(w, resolve_target(target), bits=bits, group=group, symmetric=symmetric)
 
 
+@exchanging
 def pack_quantized(
     q: ArrayLike,
     scales: ArrayLike,

@@ -1,0 +1,279 @@
+"""Operands of other libraries: taken without copying, with results of the same library."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from support import Array
+
+import tilewright
+from tilewright.calls.dlpack import _Versioned
+from tilewright.errors import (
+    CacheReadOnly,
+    OperandMismatch,
+    OutReadOnly,
+    RequiresGrad,
+    TensorNotReadable,
+)
+from tilewright.spec.dtype import BF16
+
+tw: Any = tilewright  # whose types name NumPy's arrays
+
+A = np.arange(16, dtype=np.float32).reshape(4, 4) - 5
+
+
+class Interface:
+    """An object that exports the array interface."""
+
+    def __init__(self, owner: Array) -> None:
+        self.owner = owner
+        self.__array_interface__ = owner.__array_interface__
+
+
+class Exported:
+    """An object that exports DLPack, of one of the types that NumPy does not import too."""
+
+    freed = 0
+    alive: ClassVar[list[Any]] = []  # what capsules point to
+
+    def __init__(self, owner: Array, code: int | None = None, device: int = 1) -> None:
+        self.owner, self.code, self.device = owner, code, device
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device, 0
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if self.code is None:
+            return self.owner.__dlpack__(**options)
+        owner, axes = self.owner, self.owner.ndim
+        sizes = (ctypes.c_int64 * (2 * axes))(
+            *owner.shape, *(step // owner.itemsize for step in owner.strides)
+        )
+
+        def count(_: Any) -> None:
+            type(self).freed += 1
+
+        free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(count)
+        managed = _Versioned(major=1, minor=0, deleter=ctypes.cast(free, ctypes.c_void_p).value)
+        tensor = managed.tensor
+        tensor.data, tensor.device, tensor.axes = owner.ctypes.data, 1, axes
+        tensor.code, tensor.bits, tensor.lanes = self.code, 8 * owner.itemsize, 1
+        tensor.shape = ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int64))
+        tensor.strides = ctypes.cast(ctypes.byref(sizes, 8 * axes), ctypes.POINTER(ctypes.c_int64))
+        self.alive.append((managed, sizes, free))
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        return make(ctypes.addressof(managed), b"dltensor_versioned", None)
+
+
+EXPORTERS: list[Any] = [Interface, Exported, memoryview]
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS)
+def test_exported_operands_give_the_bits_of_arrays(exporter: Callable[[Array], Any]) -> None:
+    one = exporter(A.copy())
+    for _ in range(3):
+        assert np.array_equal(tw.matmul(one, A), tw.matmul(A, A))
+        assert np.array_equal(tw.linear(A, one, bias=exporter(A[0].copy())), tw.linear(A, A, bias=A[0]))
+        assert np.array_equal(tw.einsum("ij,jk->k", one, one), tw.einsum("ij,jk->k", A, A))
+        assert type(tw.softmax(one)) is np.ndarray
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS)
+def test_results_are_written_into_the_memory_of_an_exporter(exporter: Callable[[Array], Any]) -> None:
+    memory = np.zeros((4, 4), np.float32)
+    out = exporter(memory)
+    for number in range(1, 4):
+        memory[...] = 0
+        assert tw.matmul(A, A * number, out=out) is out
+        assert np.array_equal(memory, tw.matmul(A, A * number))
+
+
+def test_what_exports_a_buffer_of_numbers() -> None:
+    values = array.array("d", [1.0, 2.0, 3.0])
+    assert tw.inner(values, values) == 14
+    assert tw.exp(values, out=values) is values
+    assert values.tolist() == np.exp([1.0, 2.0, 3.0]).tolist()
+    assert tw.sum((ctypes.c_double * 3)(1, 2, 4)) == 7
+
+
+def test_read_only_operands_are_read_and_not_written() -> None:
+    fixed = memoryview(A.tobytes()).cast("f", (4, 4))
+    assert np.array_equal(tw.matmul(fixed, fixed), tw.matmul(A, A))
+    with pytest.raises(OutReadOnly):
+        tw.matmul(A, A, out=fixed)
+    with pytest.raises(OutReadOnly):
+        tw.softmax(A, out=fixed)
+    with pytest.raises(OperandMismatch, match="writeable"):
+        tw.compile(tw.Gemm(dtype="f32"))(A, A, fixed)
+    cache = memoryview(np.zeros((2, 4), np.float32).tobytes()).cast("f", (2, 4))
+    with pytest.raises(CacheReadOnly):
+        tw.append_kv(cache, cache, A[:1], A[:1], 0)
+
+
+def test_bfloat16_of_dlpack_is_read_and_given_back() -> None:
+    half = A.astype(BF16.numpy)
+    freed = Exported.freed
+    found = tw.matmul(Exported(half.view(np.uint16).T, 4), half)
+    assert np.array_equal(found, tw.matmul(half.T, half))
+    assert Exported.freed == freed + 1
+
+
+def test_operands_elsewhere_are_refused_by_class() -> None:
+    with pytest.raises(TensorNotReadable, match=r"weight is of type .*Exported.* device \(2, 0\)"):
+        tw.linear(A, Exported(A, device=2))
+    with pytest.raises(TensorNotReadable, match="type 99"):
+        tw.linear(A, Exported(A, code=99))
+
+
+# --- PyTorch ------------------------------------------------------------------------------------
+
+
+def torch_pair(torch: Any, dtype: Any = None) -> tuple[Any, Any]:
+    """A tensor, and NumPy's view of it."""
+    tensor = torch.from_numpy(A.copy())
+    return (tensor, tensor.numpy()) if dtype is None else (tensor.to(dtype), tensor.numpy())
+
+
+def test_tensors_in_tensors_out() -> None:
+    torch = pytest.importorskip("torch")
+    tensor, view = torch_pair(torch)
+    four, same = tensor[None, None], view[None, None]
+    calls: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
+        (tw.matmul, (tensor, tensor), {}),
+        (tw.matmul, (tensor, tensor), {"alpha": 2.0, "bias": tensor[0]}),
+        (tw.matmul, (tensor, tensor[0]), {}),
+        (tw.matmul, (tensor[0], tensor[0]), {}),
+        (tw.matmul, (tensor, tensor), {"dtype": torch.float64}),
+        (tw.linear, (tensor, tensor, tensor[0], "gelu"), {}),
+        (tw.linear, (tensor, tw.pack(view)), {}),
+        (tw.einsum, ("ij,jk->ki", tensor, tensor.T), {}),
+        (tw.einsum, ("ij->j", tensor), {}),
+        (tw.transpose, (tensor,), {}),
+        (tw.sum, (tensor,), {}),
+        (tw.max, (tensor,), {"axis": 0}),
+        (tw.layer_norm, (tensor, tensor[0]), {"return_stats": True}),
+        (tw.attention, (four, four, four), {"return_lse": True, "mask": four > 0}),
+        (tw.attention_partial, (four, four, four), {}),
+        (tw.kron, (tensor, tensor[:0]), {}),
+    ]
+
+    def numpys(value: Any) -> Any:
+        if isinstance(value, torch.dtype):
+            return np.float64
+        return value.numpy() if isinstance(value, torch.Tensor) else value
+
+    assert same.shape == (1, 1, 4, 4)
+    for function, arguments, options in calls:
+        expected = function(*map(numpys, arguments), **{n: numpys(v) for n, v in options.items()})
+        for _ in range(3):
+            found = function(*arguments, **options)
+            pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+            for one, other in pairs:
+                assert type(one) is torch.Tensor, function
+                assert np.array_equal(one.numpy(), other)
+                assert one.numpy().dtype == np.asarray(other).dtype
+    assert type(tw.matmul(tensor, view)) is np.ndarray
+    assert type(tw.matmul(tensor, memoryview(view))) is np.ndarray
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16", "int8", "bool", "complex64", "float8_e4m3fn"])
+def test_types_of_tensors(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    tensor, _ = torch_pair(torch, getattr(torch, name))
+    for _ in range(3):
+        found = tw.transpose(tensor)
+        assert found.dtype == tensor.dtype
+        assert torch.equal(found.view(torch.uint8), tensor.T.contiguous().view(torch.uint8))
+
+
+def test_tensors_as_out() -> None:
+    torch = pytest.importorskip("torch")
+    tensor, view = torch_pair(torch)
+    out = torch.zeros(4, 4)
+    for number in range(1, 4):
+        assert tw.matmul(tensor, tensor * number, out=out) is out
+        assert np.array_equal(out.numpy(), tw.matmul(view, view * number))
+        assert tw.matmul(view, view, out=out) is out
+        assert tw.exp(tensor, out=tensor) is tensor
+    kernel = tw.compile(tw.Gemm(dtype="f32"))
+    for _ in range(3):
+        assert kernel(torch.eye(4), torch.eye(4), out) is out
+        assert torch.equal(out, torch.eye(4))
+
+
+def test_tensors_that_require_grad() -> None:
+    torch = pytest.importorskip("torch")
+    tensor, view = torch_pair(torch)
+    weight = torch.nn.Parameter(tensor)
+    expected = tw.linear(view, view)
+    for _ in range(3):
+        with pytest.raises(RequiresGrad, match=r"weight requires grad.*weight.detach\(\).*no_grad"):
+            tw.linear(tensor, weight)
+        with pytest.raises(RequiresGrad):
+            tw.matmul(view, (weight * 2))
+        with torch.no_grad():
+            assert np.array_equal(tw.linear(tensor, weight).numpy(), expected)
+        with torch.inference_mode():
+            assert np.array_equal(tw.linear(tensor, weight).numpy(), expected)
+        assert np.array_equal(tw.linear(tensor, weight.detach()).numpy(), expected)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(tensor, tensor)
+        for _ in range(3):
+            with pytest.raises(RequiresGrad, match="tangent"):
+                tw.linear(dual, tensor)
+
+
+def test_tensors_without_elements_in_memory() -> None:
+    torch = pytest.importorskip("torch")
+    tensor, view = torch_pair(torch)
+
+    class Marked(torch.Tensor):  # type: ignore[misc,name-defined]
+        pass
+
+    refused = {
+        "to_dense": tensor.to_sparse(),
+        "x.cpu": tensor.to("meta"),
+        "resolve_conj": tensor.to(torch.complex64).conj(),
+        "resolve_neg": torch._neg_view(tensor),
+        "Marked.*as_subclass": tensor.as_subclass(Marked),
+    }
+    for number in range(3):
+        tw.linear(tensor * number, tensor)
+        for words, operand in refused.items():
+            with pytest.raises(TensorNotReadable, match=f"x is of type .*{words}"):
+                tw.linear(operand, tensor)
+    subclass = pytest.importorskip("torch._subclasses")
+    with subclass.FakeTensorMode() as mode, pytest.raises(TensorNotReadable, match="FakeTensor"):
+        tw.linear(mode.from_tensor(tensor), view)
+
+
+# --- JAX ----------------------------------------------------------------------------------------
+
+
+def test_arrays_of_jax_in_and_out() -> None:
+    jax = pytest.importorskip("jax")
+    for dtype in ("float32", "bfloat16", "int8", "bool"):
+        one = jax.numpy.asarray(A, dtype)
+        view = np.asarray(one)
+        before = view.tobytes()
+        for _ in range(3):
+            found = tw.matmul(one, one)
+            assert type(found) is type(one)
+            assert found.dtype == one.dtype
+            assert np.array_equal(np.asarray(found), tw.matmul(view, view))
+            assert type(tw.max(one, axis=0)) is type(one)
+            assert type(tw.matmul(one, view)) is np.ndarray
+            with pytest.raises(OutReadOnly):
+                tw.transpose(one, out=one)
+        assert view.tobytes() == before
+    with pytest.raises(TensorNotReadable, match=r"Tracer.*jit"):
+        jax.jit(tw.softmax)(one)
+    one.delete()
+    with pytest.raises(TensorNotReadable, match="deleted"):
+        tw.softmax(one)
