@@ -8,6 +8,7 @@ from tilewright.calls.kernels import new_kernel
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Problem, operation_of
 from tilewright.compiler.target import resolve_target
+from tilewright.errors.callers import named_in_errors
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
 from tilewright.spec.arguments import parse_choice
@@ -22,6 +23,7 @@ def compile_problem(
     return new_kernel(problem, machine)
 
 
+@named_in_errors
 def compile(
     problem: Problem,
     target: str | Machine | None = None,

@@ -19,6 +19,8 @@ from tilewright.calls.exchange import exchanged
 from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.recording import Recording
 from tilewright.calls.replay import Key, Replay
+from tilewright.errors import TilewrightError
+from tilewright.errors.callers import name_caller
 from tilewright.llvm.builtin import Builtin, address_of, define_method, make_method
 from tilewright.preparing import Section, once, preparing
 from tilewright.recorder import current, recordings
@@ -77,34 +79,20 @@ class Repeated(Builtin):
     name, module, doc : as in `Builtin`; by default those of the function.
     """
 
+    #: Whether errors name the function.
+    speaks = True
+
     def __init__(self, function: Callable[..., Any], name: str = "", module: str = "", doc: str = "") -> None:
         name = name or function.__name__
+        self._called, speaks = function, self.speaks
 
         def first(*arguments: Any, **named: Any) -> Any:
-            recorder = current.recorder
-            if recorder is not None:
-                # A signal handler or a finaliser inside of another call, or a call that is not recorded.
-                recorder.refuse(f"a call of {name} inside")
-            exchange = exchanged(function, arguments, named)
-            if exchange is not None:
-                _python[name, "an operand of another library"] += 1
-                return exchange.result(function(*exchange.arguments, **exchange.named))
-            if not native_entry_possible():
-                return function(*arguments, **named)
-            if any(map(_is_operand, arguments)):
-                _python[name, "an operand that is not an array"] += 1
-                return function(*arguments, **named)
-            if self.refused and self.known(arguments, named):
-                return function(*arguments, **named)
-            recording = Recording((*arguments, *named.values()), function)
-            recording.begin()
             try:
-                result = function(*arguments, **named)
-            finally:
-                recording.end()
-            with afterwards(name):
-                self.remember(recording, arguments, named, result)
-            return result
+                return self.in_python(arguments, named)
+            except (TilewrightError, TypeError) as error:
+                if speaks:
+                    name_caller(error, name, function, arguments, named)
+                raise
 
         first.__wrapped__ = function  # type: ignore[attr-defined]
         first.__doc__, first.__name__, first.__module__ = function.__doc__, name, function.__module__
@@ -112,6 +100,34 @@ class Repeated(Builtin):
         super().__init__(first, name, module or function.__module__, doc or _text_of(function, name))
         _owners.append(first)
         self.refused = False  # whether a recording of some call was
+
+    def in_python(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The result of a call that machine code does not repeat yet, recorded where that may be of use."""
+        function, name = self._called, self.fallback.__name__
+        recorder = current.recorder
+        if recorder is not None:
+            # A signal handler or a finaliser inside of another call, or a call that is not recorded.
+            recorder.refuse(f"a call of {name} inside")
+        exchange = exchanged(function, arguments, named)
+        if exchange is not None:
+            _python[name, "an operand of another library"] += 1
+            return exchange.result(function(*exchange.arguments, **exchange.named))
+        if not native_entry_possible():
+            return function(*arguments, **named)
+        if any(map(_is_operand, arguments)):
+            _python[name, "an operand that is not an array"] += 1
+            return function(*arguments, **named)
+        if self.refused and self.known(arguments, named):
+            return function(*arguments, **named)
+        recording = Recording((*arguments, *named.values()), function)
+        recording.begin()
+        try:
+            result = function(*arguments, **named)
+        finally:
+            recording.end()
+        with afterwards(name):
+            self.remember(recording, arguments, named, result)
+        return result
 
     def remember(
         self, recording: Recording, arguments: tuple[Any, ...], named: dict[str, Any], result: Any
@@ -170,6 +186,8 @@ class RepeatedMethod(Repeated):
     ----------
     method : as the class defines it.
     """
+
+    speaks = False  # it is a kernel that is called, which its errors name
 
     def __init__(self, method: Callable[..., Any]) -> None:
         super().__init__(method)

@@ -145,6 +145,7 @@ from tilewright.errors.options import (
     InvalidThreads as InvalidThreads,
     NotExplained as NotExplained,
     UnexpectedKeyword as UnexpectedKeyword,
+    WrongArguments as WrongArguments,
 )
 from tilewright.errors.packed import (
     ForeignPacked as ForeignPacked,

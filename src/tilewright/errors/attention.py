@@ -8,14 +8,16 @@ from tilewright.errors.base import TilewrightError
 class AttentionAxes(TilewrightError, ValueError):
     """The number of axes of an attention operand does not match its layout."""
 
-    message = "attention: {name} has shape {found}, must have {required} axes: {layout}"
+    speaker = "attention"
+    message = "{name} has shape {found}, must have {required} axes: {layout}"
 
 
 class AttentionDtype(TilewrightError, TypeError):
     """Unsupported dtype of an attention operand."""
 
+    speaker = "attention"
     message = (
-        "attention: {name} has dtype {found}, must be {required}; convert it with .astype, "
+        "{name} has dtype {found}, must be {required}; convert it with .astype, "
         "or pass quantised keys and values as int8 with key_scales and value_scales"
     )
 
@@ -23,16 +25,16 @@ class AttentionDtype(TilewrightError, TypeError):
 class AttentionBatch(TilewrightError, ValueError):
     """Queries and keys have different batch sizes."""
 
-    message = (
-        "attention: {name} has {found} sequences, q has {required}; both must be equal, or one of them 1"
-    )
+    speaker = "attention"
+    message = "{name} has {found} sequences, q has {required}; both must be equal, or one of them 1"
 
 
 class HeadsMismatch(TilewrightError, ValueError):
     """The number of query heads is not a multiple of the number of key heads."""
 
+    speaker = "attention"
     message = (
-        "attention: q has {heads} heads, which is not a multiple of the {kv_heads} heads of k and v; "
+        "q has {heads} heads, which is not a multiple of the {kv_heads} heads of k and v; "
         "each of those serves the same number of query heads (check layout={layout!r})"
     )
 
@@ -40,16 +42,16 @@ class HeadsMismatch(TilewrightError, ValueError):
 class HeadSizeMismatch(TilewrightError, ValueError):
     """Queries and keys have different head sizes."""
 
-    message = (
-        "attention: a query has {found} elements and a key {required}; the last axes of q and k must be equal"
-    )
+    speaker = "attention"
+    message = "a query has {found} elements and a key {required}; the last axes of q and k must be equal"
 
 
 class KeysMismatch(TilewrightError, ValueError):
     """The shapes of keys and values differ in more than the last axis."""
 
+    speaker = "attention"
     message = (
-        "attention: k has shape {k} and v has shape {v}; all axes must be equal but the "
+        "k has shape {k} and v has shape {v}; all axes must be equal but the "
         "last, the size of a key and of a value"
     )
 
@@ -57,8 +59,9 @@ class KeysMismatch(TilewrightError, ValueError):
 class MaskShape(TilewrightError, ValueError):
     """The mask does not broadcast to the scores."""
 
+    speaker = "attention"
     message = (
-        "attention: mask has shape {found}, which does not broadcast to {required}: "
+        "mask has shape {found}, which does not broadcast to {required}: "
         "(batch, heads, queries, keys) in every layout"
     )
 
@@ -66,8 +69,9 @@ class MaskShape(TilewrightError, ValueError):
 class MaskDtype(TilewrightError, TypeError):
     """The mask is neither boolean nor of a supported float type."""
 
+    speaker = "attention"
     message = (
-        "attention: mask has dtype {found}, must be bool (True where a key is visible) or one of {supported} "
+        "mask has dtype {found}, must be bool (True where a key is visible) or one of {supported} "
         "(added to the scores); convert it with .astype(bool) if that is intended"
     )
 
@@ -75,8 +79,9 @@ class MaskDtype(TilewrightError, TypeError):
 class InvalidWindow(TilewrightError, ValueError):
     """Invalid window bounds."""
 
+    speaker = "attention"
     message = (
-        "attention: window is {found}, must be (left, right): the number of keys that each query sees before "
+        "window is {found}, must be (left, right): the number of keys that each query sees before "
         "and after its own position, non-negative integers, or None for all of them"
     )
 
@@ -84,22 +89,23 @@ class InvalidWindow(TilewrightError, ValueError):
 class InvalidLengths(TilewrightError, ValueError):
     """Invalid sequence lengths."""
 
-    message = "attention: {name}{reason}; must be {required}"
+    speaker = "attention"
+    message = "{name}{reason}; must be {required}"
 
 
 class InvalidQueryOffset(TilewrightError, ValueError):
     """Invalid `q_offset`: not one integer for each sequence."""
 
-    message = (
-        "attention: q_offset{reason}; must be {required}: the position of the first query among the keys"
-    )
+    speaker = "attention"
+    message = "q_offset{reason}; must be {required}: the position of the first query among the keys"
 
 
 class InvalidOffsets(TilewrightError, ValueError):
     """Invalid offsets of packed sequences."""
 
+    speaker = "attention"
     message = (
-        "attention: {name} {reason}; must be sequences + 1 integers, the first 0: the start of each "
+        "{name} {reason}; must be sequences + 1 integers, the first 0: the start of each "
         "sequence, and the end of the last one"
     )
 
@@ -107,31 +113,30 @@ class InvalidOffsets(TilewrightError, ValueError):
 class OffsetsNotIncreasing(TilewrightError, ValueError):
     """Offsets of packed sequences decrease."""
 
-    message = (
-        "attention: {name} decreases from {found} to {following} at sequence {sequence}; "
-        "offsets must not decrease"
-    )
+    speaker = "attention"
+    message = "{name} decreases from {found} to {following} at sequence {sequence}; offsets must not decrease"
 
 
 class OffsetsPastEnd(TilewrightError, ValueError):
     """Offsets of packed sequences exceed the number of rows."""
 
-    message = (
-        "attention: {name} ends at {found}, but {operand} has {required} rows; offsets must not exceed them"
-    )
+    speaker = "attention"
+    message = "{name} ends at {found}, but {operand} has {required} rows; offsets must not exceed them"
 
 
 class BlockTableShape(TilewrightError, ValueError):
     """Invalid block table: a row is missing, or too short for its sequence."""
 
-    message = "attention: block_table {reason}; must be {required}"
+    speaker = "attention"
+    message = "block_table {reason}; must be {required}"
 
 
 class BlockOutsideCache(TilewrightError, IndexError):
     """A block table entry is not a page of the cache."""
 
+    speaker = "attention"
     message = (
-        "attention: block_table[{sequence}, {position}] is page {found}, the cache has pages 0 to {most}; "
+        "block_table[{sequence}, {position}] is page {found}, the cache has pages 0 to {most}; "
         "entries after the last key of a sequence are ignored"
     )
 
@@ -139,26 +144,30 @@ class BlockOutsideCache(TilewrightError, IndexError):
 class HeadVectorShape(TilewrightError, ValueError):
     """Invalid shape of slopes or sinks: not one for each head."""
 
-    message = "attention: {name} has shape {found}, must be {required}: one for each head of q"
+    speaker = "attention"
+    message = "{name} has shape {found}, must be {required}: one for each head of q"
 
 
 class CacheNotArray(TilewrightError, TypeError):
     """The key or value cache is not a NumPy array."""
 
-    message = "append_kv: {name} is {found}, must be a numpy.ndarray: it is written in place"
+    speaker = "append_kv"
+    message = "{name} is {found}, must be a numpy.ndarray: it is written in place"
 
 
 class CacheReadOnly(TilewrightError, ValueError):
     """The key or value cache is read-only."""
 
-    message = "append_kv: {name} is read-only; pass a writable array"
+    speaker = "append_kv"
+    message = "{name} is read-only; pass a writable array"
 
 
 class CacheFull(TilewrightError, ValueError):
     """The cache has no room for the appended keys."""
 
+    speaker = "append_kv"
     message = (
-        "append_kv: sequence {sequence} has {found} keys, and the cache has no room for {count} more: it "
+        "sequence {sequence} has {found} keys, and the cache has no room for {count} more: it "
         "holds {capacity} for each sequence; pass a longer cache, or a block table of more pages"
     )
 
@@ -166,8 +175,9 @@ class CacheFull(TilewrightError, ValueError):
 class AppendShape(TilewrightError, ValueError):
     """The shape of appended keys or values does not match the cache."""
 
+    speaker = "append_kv"
     message = (
-        "append_kv: {name} has shape {found}, {cache} {required}; all axes must be equal but that of the "
+        "{name} has shape {found}, {cache} {required}; all axes must be equal but that of the "
         "sequence (and, for a paged cache, the first)"
     )
 
@@ -175,8 +185,9 @@ class AppendShape(TilewrightError, ValueError):
 class AppendDtype(TilewrightError, TypeError):
     """Appended keys or values do not cast to the dtype of the cache."""
 
+    speaker = "append_kv"
     message = (
-        "append_kv: {name} has dtype {found}, which does not cast to {required} under 'same_kind' casting; "
+        "{name} has dtype {found}, which does not cast to {required} under 'same_kind' casting; "
         "convert or quantise it like the cache"
     )
 
@@ -184,8 +195,9 @@ class AppendDtype(TilewrightError, TypeError):
 class AttentionScales(TilewrightError, ValueError):
     """Invalid shape of the scales of quantised keys or values."""
 
+    speaker = "attention"
     message = (
-        "attention: {name} has shape {found}, must be a number, (kv_heads,), (batch, kv_heads), or one for "
+        "{name} has shape {found}, must be a number, (kv_heads,), (batch, kv_heads), or one for "
         "each token, {required}"
     )
 
@@ -193,8 +205,9 @@ class AttentionScales(TilewrightError, ValueError):
 class AttentionGradientShape(TilewrightError, ValueError):
     """Invalid shape of a saved result of attention or of its gradient."""
 
+    speaker = "attention_backward"
     message = (
-        "attention_backward: {name} has shape {found}, must be {required}, that of {like}; pass what "
+        "{name} has shape {found}, must be {required}, that of {like}; pass what "
         "attention(..., return_lse=True) returned, and the gradient of its result"
     )
 
@@ -202,20 +215,23 @@ class AttentionGradientShape(TilewrightError, ValueError):
 class AttentionArguments(TilewrightError, TypeError):
     """Arguments of attention exclude each other, or one is missing."""
 
-    message = "attention: {found}; {remedy}"
+    speaker = "attention"
+    message = "{found}; {remedy}"
 
 
 class NoStates(TilewrightError, ValueError):
     """The list of states to merge is empty."""
 
-    message = "merge_attention: no states; pass at least one state as returned by attention_partial"
+    speaker = "merge_attention"
+    message = "no states; pass at least one state as returned by attention_partial"
 
 
 class StateShape(TilewrightError, ValueError):
     """States to merge have different shapes."""
 
+    speaker = "merge_attention"
     message = (
-        "merge_attention: {name} of state {number} has shape {found}, must be {required}: all states belong "
+        "{name} of state {number} has shape {found}, must be {required}: all states belong "
         "to the same queries, and row_max and row_sum are (batch, heads, queries) in every layout"
     )
 
@@ -223,7 +239,8 @@ class StateShape(TilewrightError, ValueError):
 class StateLayouts(TilewrightError, ValueError):
     """States to merge have different layouts."""
 
+    speaker = "merge_attention"
     message = (
-        "merge_attention: state {number} has layout {found!r}, must be {required!r}; call attention_partial "
+        "state {number} has layout {found!r}, must be {required!r}; call attention_partial "
         "with the same layout for all parts"
     )

@@ -10,8 +10,9 @@ from tilewright.errors.base import TilewrightError
 class OutOtherDtype(TilewrightError, TypeError):
     """The dtype of `out` is not the dtype of the array that is transposed."""
 
+    speaker = "transpose"
     message = (
-        "transpose: out has dtype {found}, the array has {required}; transpose does not convert: "
+        "out has dtype {found}, the array has {required}; transpose does not convert: "
         "pass an out of that dtype"
     )
 
@@ -19,8 +20,9 @@ class OutOtherDtype(TilewrightError, TypeError):
 class InvalidAxes(TilewrightError, ValueError):
     """Invalid permutation of axes."""
 
+    speaker = "transpose"
     message = (
-        "transpose: axes {found} are not a permutation of the {ndim} axes of the array: {reason}; "
+        "axes {found} are not a permutation of the {ndim} axes of the array: {reason}; "
         "name each axis from 0 to {ndim} - 1 once, or pass None to reverse them"
     )
 
@@ -28,15 +30,12 @@ class InvalidAxes(TilewrightError, ValueError):
 class AxisOutOfRange(TilewrightError, AxisError):
     """An axis is out of range."""
 
-    message = (
-        "{function}: axis {found} is out of range for an array of {ndim} axes; pass integers from -{ndim} to "
-        "{last}"
-    )
+    message = "axis {found} is out of range for an array of {ndim} axes; pass integers from -{ndim} to {last}"
 
     def __init__(self, *, found: int, ndim: int, **fields: object) -> None:
         super().__init__(found=found, ndim=ndim, **fields)
         self.axis, self.ndim = found, ndim
-        self.args = (self._said,)
+        self.args = (self._text(),)
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -45,20 +44,18 @@ class AxisOutOfRange(TilewrightError, AxisError):
 class CoreAxes(TilewrightError, AxisError):
     """Invalid number of core axes in `axes`."""
 
-    message = (
-        "{function}: the entry {found} of axes must have length {required}: the axes of a matrix or vector"
-    )
+    message = "the entry {found} of axes must have length {required}: the axes of a matrix or vector"
 
     def __init__(self, **fields: object) -> None:
         super().__init__(**fields)
-        self.args = (self._said,)
+        self.args = (self._text(),)
 
 
 class AxesCount(TilewrightError, ValueError):
     """`axes` has no entry for some array."""
 
     message = (
-        "{function}: axes is a list of {found}, must have an entry for a, for b and for the result, "
+        "axes is a list of {found}, must have an entry for a, for b and for the result, "
         "which may be missing if the result is a scalar"
     )
 
@@ -66,30 +63,28 @@ class AxesCount(TilewrightError, ValueError):
 class EmptyReduction(TilewrightError, ValueError):
     """A maximum or minimum over an empty axis."""
 
-    message = (
-        "{function}: axes {axes} of an array of shape {shape} are empty; there must be at least one element"
-    )
+    message = "axes {axes} of an array of shape {shape} are empty; there must be at least one element"
 
 
 class RepeatedAxis(TilewrightError, ValueError):
     """An axis is repeated."""
 
-    message = "{function}: axis {found} is repeated in {axes}; name each axis once"
+    message = "axis {found} is repeated in {axes}; name each axis once"
 
 
 class InvalidAxis(TilewrightError, TypeError):
     """An axis is not an integer."""
 
-    message = "{function}: axis is {found}, must be {required}"
+    message = "axis is {found}, must be {required}"
 
 
 class NormOperandShape(TilewrightError, ValueError):
     """The shape of a weight or bias is not that of the normalised axes."""
 
-    message = "{function}: {name} has shape {found}, must be {required}: the lengths of the normalised axes"
+    message = "{name} has shape {found}, must be {required}: the lengths of the normalised axes"
 
 
 class NegativeEps(TilewrightError, ValueError):
     """Invalid `eps`: negative or not a number."""
 
-    message = "{function}: eps is {found}, must be a non-negative number"
+    message = "eps is {found}, must be a non-negative number"

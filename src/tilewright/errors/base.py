@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,11 +53,15 @@ def shown(value: object) -> str:
 _PRINTED_BITS = 256
 
 
+#: Fields that hold names of operands.
+_OPERANDS = ("name", "left", "right")
+
+
 class TilewrightError(Exception):
     """Base of every error this package raises on purpose.
 
     A subclass declares ``message``, a format string; its fields are the keyword arguments of the
-    constructor and stay readable as attributes.
+    constructor and stay readable as attributes. Errors of public functions name the function in front.
 
     Examples
     --------
@@ -68,6 +73,8 @@ class TilewrightError(Exception):
     """
 
     message: ClassVar[str] = "{reason}"
+    #: The function that a message names in front, unless the field ``function`` names another one.
+    speaker: ClassVar[str] = ""
 
     def __init_subclass__(cls) -> None:
         """Name the class as users import it, whichever file of this package declares it."""
@@ -75,13 +82,41 @@ class TilewrightError(Exception):
             cls.__module__ = _PUBLIC
 
     def __init__(self, **fields: object) -> None:
+        self.fields = fields
+        super().__init__(self._text())
+
+    def restate(self, **fields: object) -> None:
+        """Change fields, and the text accordingly: the caller's words for what an inner function was given.
+
+        >>> error = TilewrightError(reason="a is 3")
+        >>> error.restate(function="linear", reason="x is 3")
+        >>> str(error)
+        'linear: x is 3'
+        """
+        self.fields |= fields
+        self.args = (self._text(),)
+
+    def rename(self, names: Mapping[str, str], **fields: object) -> None:
+        """Call operands what the caller calls them, and say its values of fields that the message has.
+
+        >>> error = TilewrightError(name="a", reason=3)
+        >>> error.rename({"a": "x"}, reason=4, found=5)
+        >>> error.fields
+        {'name': 'x', 'reason': 4}
+        """
+        own = {key: value for key, value in self.fields.items() if key in _OPERANDS and type(value) is str}
+        given = {key: value for key, value in fields.items() if key in self.fields}
+        self.restate(**{key: names.get(value, value) for key, value in own.items()}, **given)
+
+    def _text(self) -> str:
+        """The message, after the name of the function that was called."""
         try:
-            text = self.message.format(**{name: _shown(value) for name, value in fields.items()})
+            text = self.message.format(**{name: _shown(value) for name, value in self.fields.items()})
         except Exception:  # a value that cannot be printed
-            fields = {name: shown(value) for name, value in fields.items()}
-            text = self.message.format(**fields)
-        self.fields, self._said = fields, text
-        super().__init__(text)
+            self.fields = {name: shown(value) for name, value in self.fields.items()}
+            text = self.message.format(**self.fields)
+        function = self.fields.get("function", self.speaker)
+        return f"{function}: {text}" if function else text
 
     def __getattr__(self, name: str) -> object:
         try:

@@ -8,29 +8,32 @@ from tilewright.errors.base import TilewrightError
 class MalformedSubscripts(TilewrightError, ValueError):
     """Invalid subscripts."""
 
-    message = "einsum: {reason}\n    {subscripts}\n    {pointer}"
+    speaker = "einsum"
+    message = "{reason}\n    {subscripts}\n    {pointer}"
 
 
 class OutputLabelRepeated(TilewrightError, ValueError):
     """A label is repeated in the output subscripts."""
 
+    speaker = "einsum"
     message = (
-        "einsum: label {label!r} is repeated in the output; use each label once\n    {subscripts}\n    "
-        "{pointer}"
+        "label {label!r} is repeated in the output; use each label once\n    {subscripts}\n    {pointer}"
     )
 
 
 class OutputLabelUnknown(TilewrightError, ValueError):
     """A label of the output is in no operand."""
 
-    message = "einsum: label {label!r} of the output is in no operand\n    {subscripts}\n    {pointer}"
+    speaker = "einsum"
+    message = "label {label!r} of the output is in no operand\n    {subscripts}\n    {pointer}"
 
 
 class EllipsisNotInOutput(TilewrightError, ValueError):
     """An ellipsis of the operands is missing from the output."""
 
+    speaker = "einsum"
     message = (
-        "einsum: {subscripts}: '...' stands for {count} axes of the operands and is missing from the output; "
+        "{subscripts}: '...' stands for {count} axes of the operands and is missing from the output; "
         "add it, or give a label to each axis that is summed"
     )
 
@@ -38,20 +41,23 @@ class EllipsisNotInOutput(TilewrightError, ValueError):
 class OperandCount(TilewrightError, ValueError):
     """The number of operands is not the number of subscripts."""
 
-    message = "einsum: {subscripts}: {found} operands are given, the subscripts name {required}"
+    speaker = "einsum"
+    message = "{subscripts}: {found} operands are given, the subscripts name {required}"
 
 
 class SublistLabel(TilewrightError, TypeError, ValueError):
     """Invalid list of labels in the interleaved form of einsum."""
 
-    message = "einsum: {what}: found {found}, must be {required}"
+    speaker = "einsum"
+    message = "{what}: found {found}, must be {required}"
 
 
 class AxesWithoutLabels(TilewrightError, ValueError):
     """The number of axes of an operand is not the number of its labels."""
 
+    speaker = "einsum"
     message = (
-        "einsum: {subscripts}: operand {number} has shape {shape}, its subscripts {labels!r} name {count} "
+        "{subscripts}: operand {number} has shape {shape}, its subscripts {labels!r} name {count} "
         "axes; name every axis, or write '...' for the others"
     )
 
@@ -59,8 +65,9 @@ class AxesWithoutLabels(TilewrightError, ValueError):
 class LabelSizes(TilewrightError, ValueError):
     """Axes of one label have different lengths."""
 
+    speaker = "einsum"
     message = (
-        "einsum: {subscripts}: label {label} has size {size} in operand {first} and {other} in operand "
+        "{subscripts}: label {label} has size {size} in operand {first} and {other} in operand "
         "{second}; sizes of a label must be equal, or 1 in one of two operands"
     )
 
@@ -68,26 +75,30 @@ class LabelSizes(TilewrightError, ValueError):
 class InvalidPath(TilewrightError, ValueError, RuntimeError):
     """Invalid contraction order."""
 
-    message = "einsum: invalid contraction order optimize={found}: {reason}"
+    speaker = "einsum"
+    message = "invalid contraction order optimize={found}: {reason}"
 
 
 class ContractionDimension(TilewrightError, ValueError):
     """Invalid dimension for its type in a contraction."""
 
-    message = "contraction: a dimension of type {type} has {found}, must be {required}"
+    speaker = "contraction"
+    message = "a dimension of type {type} has {found}, must be {required}"
 
 
 class ContractionPrimitive(TilewrightError, ValueError):
     """No primitive supports the dimensions marked as primitive."""
 
-    message = "contraction: {main}: found {found}, must be {required}"
+    speaker = "contraction"
+    message = "{main}: found {found}, must be {required}"
 
 
 class ContractionMemory(TilewrightError, ValueError):
     """An operand of a contraction extends past its array."""
 
+    speaker = "contraction"
     message = (
-        "contraction: {name} accesses elements {low} to {high}; the array passed has "
+        "{name} accesses elements {low} to {high}; the array passed has "
         "{found_low} to {found_high}: pass an array that begins with element 0 and holds all of them"
     )
 
@@ -95,14 +106,16 @@ class ContractionMemory(TilewrightError, ValueError):
 class MalformedTree(TilewrightError, ValueError):
     """Invalid text of a contraction tree."""
 
-    message = "einsum_tree: {reason}\n    {tree}\n    {pointer}"
+    speaker = "einsum_tree"
+    message = "{reason}\n    {tree}\n    {pointer}"
 
 
 class TreeDimensionRepeated(TilewrightError, ValueError):
     """A dimension is repeated in one list of a contraction tree."""
 
+    speaker = "einsum_tree"
     message = (
-        "einsum_tree: dimension {number} is repeated in one list; name each once, and take a diagonal "
+        "dimension {number} is repeated in one list; name each once, and take a diagonal "
         "beforehand (numpy.einsum('ii->i', a))\n    {tree}\n    {pointer}"
     )
 
@@ -110,8 +123,9 @@ class TreeDimensionRepeated(TilewrightError, ValueError):
 class TreeDimensionUnknown(TilewrightError, ValueError):
     """A dimension of a node's result is in none of its operands."""
 
+    speaker = "einsum_tree"
     message = (
-        "einsum_tree: dimension {number} of the result is in no operand of the node; add it "
+        "dimension {number} of the result is in no operand of the node; add it "
         "to an operand, or omit it\n    {tree}\n    {pointer}"
     )
 
@@ -119,8 +133,9 @@ class TreeDimensionUnknown(TilewrightError, ValueError):
 class TreeDimensionLost(TilewrightError, ValueError):
     """A dimension is in one operand only and not in the result."""
 
+    speaker = "einsum_tree"
     message = (
-        "einsum_tree: dimension {number} of one operand is in neither the result nor the other "
+        "dimension {number} of one operand is in neither the result nor the other "
         "operand; add it to the result, or sum over it beforehand (numpy.sum)\n    {tree}\n    {pointer}"
     )
 
@@ -128,20 +143,23 @@ class TreeDimensionLost(TilewrightError, ValueError):
 class TreeSizeMissing(TilewrightError, ValueError):
     """The size of a dimension of a contraction tree is missing."""
 
-    message = "einsum_tree: dimension {number} has no size; sizes are given for: {known}"
+    speaker = "einsum_tree"
+    message = "dimension {number} has no size; sizes are given for: {known}"
 
 
 class TreeSize(TilewrightError, ValueError, TypeError):
     """Invalid size of a dimension of a contraction tree."""
 
-    message = "einsum_tree: the size of dimension {number} is {found}, must be a non-negative integer"
+    speaker = "einsum_tree"
+    message = "the size of dimension {number} is {found}, must be a non-negative integer"
 
 
 class ContractionOperands(TilewrightError, ValueError):
     """The subscripts are not those of one or two operands."""
 
+    speaker = "einsum_contraction"
     message = (
-        "einsum_contraction: {subscripts!r} names {found} operands, must be one or two; "
+        "{subscripts!r} names {found} operands, must be one or two; "
         "tilewright.einsum finds the contraction order of more"
     )
 
@@ -164,8 +182,9 @@ class CompiledOperand(TilewrightError, ValueError):
 class EinsumCast(TilewrightError, TypeError):
     """An operand or `out` does not cast to or from the dtype of the result."""
 
+    speaker = "einsum"
     message = (
-        "einsum: {name} does not cast from {found} to {required} under {casting!r} casting; "
+        "{name} does not cast from {found} to {required} under {casting!r} casting; "
         "pass dtype=, an out of another dtype, or casting='same_kind' or 'unsafe' if that is intended"
     )
 
@@ -173,4 +192,4 @@ class EinsumCast(TilewrightError, TypeError):
 class ContractionAxes(TilewrightError, ValueError):
     """Invalid axes of a product of two arrays."""
 
-    message = "{function}: axes {axes} of shapes {a} and {b}: {reason}"
+    message = "axes {axes} of shapes {a} and {b}: {reason}"

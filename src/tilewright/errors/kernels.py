@@ -8,7 +8,8 @@ from tilewright.errors.base import TilewrightError
 class NotAProblem(TilewrightError, TypeError):
     """The first argument of `compile` is not a problem record."""
 
-    message = "compile: found {found}, must be a problem record ({known})"
+    speaker = "compile"
+    message = "found {found}, must be a problem record ({known})"
 
 
 class KernelNotCalled(TilewrightError, TypeError, NotImplementedError):
@@ -83,7 +84,8 @@ class LeadingDimension(TilewrightError, ValueError):
 class BlockNotMultiple(TilewrightError, ValueError):
     """A cache block is not a multiple of the register tile."""
 
-    message = "blocking: {block} is {size}, must be a multiple of {of} = {unit}"
+    speaker = "blocking"
+    message = "{block} is {size}, must be a multiple of {of} = {unit}"
 
 
 class NoRegisterTile(TilewrightError, ValueError):

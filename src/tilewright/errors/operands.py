@@ -9,7 +9,7 @@ class BatchMismatch(TilewrightError, ValueError):
     """The batch axes of two operands do not broadcast."""
 
     message = (
-        "{function}: batch axes {a} of a and {b} of b do not broadcast; "
+        "batch axes {a} of a and {b} of b do not broadcast; "
         "the axes before the last two must be equal, 1 or missing"
     )
 
@@ -17,7 +17,8 @@ class BatchMismatch(TilewrightError, ValueError):
 class ScalarOperand(TilewrightError, ValueError):
     """An operand is a scalar where a vector or matrix is required."""
 
-    message = "matmul: operand {name} has 0 dimensions, needs at least 1; use numpy.multiply for scalars"
+    speaker = "matmul"
+    message = "operand {name} has 0 dimensions, needs at least 1; use numpy.multiply for scalars"
 
 
 class OutShape(TilewrightError, ValueError):
@@ -47,7 +48,7 @@ class OutReadOnly(TilewrightError, ValueError):
 class OutCount(TilewrightError, ValueError):
     """`out` is a tuple that does not hold exactly one array."""
 
-    message = "{function}: out is a tuple of {found}, must be an array or a tuple of one"
+    message = "out is a tuple of {found}, must be an array or a tuple of one"
 
 
 class OutNotArray(TilewrightError, TypeError):
@@ -59,7 +60,7 @@ class OutNotArray(TilewrightError, TypeError):
 class MissingOut(TilewrightError, ValueError):
     """beta is not 0, but no `out` is given to add to."""
 
-    message = "{function}: beta is {beta}, but there is no out to scale and add; pass out= or beta=0"
+    message = "beta is {beta}, but there is no out to scale and add; pass out= or beta=0"
 
 
 class InvalidScalar(TilewrightError, TypeError):
@@ -111,7 +112,7 @@ class ForeignKeyword(TilewrightError, TypeError):
     """A keyword that NumPy's function lacks is given in a call dispatched to the operand's library."""
 
     message = (
-        "{function}: {name} is given, but the call is dispatched to the library of an operand of type "
+        "{name} is given, but the call is dispatched to the library of an operand of type "
         "{kind}, which takes the arguments of numpy.{function}; convert the operand with numpy.asarray, or "
         "omit {name}"
     )
@@ -121,7 +122,7 @@ class NoUfuncs(TilewrightError, TypeError):
     """An operand disables universal functions."""
 
     message = (
-        "{function}: an operand of type {kind} does not support universal functions (its __array_ufunc__ is "
+        "an operand of type {kind} does not support universal functions (its __array_ufunc__ is "
         "None); use the functions of its library, or convert it with numpy.asarray"
     )
 
@@ -129,8 +130,9 @@ class NoUfuncs(TilewrightError, TypeError):
 class UnsafeCast(TilewrightError, TypeError):
     """The inputs cannot be cast to the requested dtype."""
 
+    speaker = "matmul"
     message = (
-        "matmul: operand {name} has dtype {found}, which does not cast to {required} under "
+        "operand {name} has dtype {found}, which does not cast to {required} under "
         "{casting!r} casting; convert it with .astype({required!r}) if that is intended"
     )
 
@@ -156,7 +158,8 @@ class NoCommonDtype(UnsupportedDtype):
 class UnsupportedArgument(TilewrightError, NotImplementedError):
     """A documented argument is not supported by this version."""
 
-    message = "matmul: argument {name}={value} is not supported by this version; {remedy}"
+    speaker = "matmul"
+    message = "argument {name}={value} is not supported by this version; {remedy}"
 
 
 class OutOverlapsItself(TilewrightError, ValueError):

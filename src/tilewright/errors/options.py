@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tilewright.errors.base import TilewrightError
+from tilewright.errors.other_names import nearest_word
 
 
 class NotExplained(TilewrightError, TypeError):
     """The argument of `explain` is neither a problem nor one of the functions it knows."""
 
-    message = "explain takes a problem, or one of {known} and its arguments; found {found}"
+    speaker = "explain"
+    message = "found {found}, must be a problem, or one of {known} and its arguments"
 
 
 class InvalidThreads(TilewrightError, ValueError):
@@ -53,13 +55,23 @@ class InvalidFileName(TilewrightError, TypeError, ValueError):
 class UnexpectedKeyword(TilewrightError, TypeError):
     """Unexpected keyword argument."""
 
-    message = "{function}: unexpected keyword {name!r}: {remedy}"
+    message = "unexpected keyword {name!r}: {remedy}"
+
+
+class WrongArguments(TilewrightError, TypeError):
+    """An argument is missing, given twice, or one too many."""
+
+    message = "{reason}; it takes {places} by position"
 
 
 class InvalidChoice(TilewrightError, ValueError):
     """Invalid choice."""
 
-    message = "{name} is {found}, must be one of: {allowed}"
+    message = "{name} is {found}, must be one of: {allowed}{hint}"
+
+    def __init__(self, **fields: object) -> None:
+        hint = nearest_word(str(fields["found"]).strip("'"), str(fields["allowed"]).split(", "))
+        super().__init__(**{"hint": hint} | fields)
 
 
 class InvalidSetting(TilewrightError, ValueError):

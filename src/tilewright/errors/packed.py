@@ -18,7 +18,8 @@ class PackedRole(TilewrightError, ValueError):
     """A packed matrix is used on the wrong side of a product."""
 
     message = (
-        "a matrix packed with role={found!r} is used as operand {required}; pack it with role={required!r}"
+        "a matrix packed with role={found!r} is on the other side of the product; pack it with "
+        "role={required!r}"
     )
 
 

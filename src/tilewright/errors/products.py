@@ -8,17 +8,21 @@ from tilewright.errors.base import TilewrightError
 class ShapeMismatch(TilewrightError, ValueError):
     """The inner sizes of a product differ."""
 
+    speaker = "matmul"
     message = (
-        "matmul: a has shape {a} and b has shape {b}: the last axis of a has {inner_a} elements and the "
-        "contracted axis of b {inner_b}; they must be equal (transpose or reshape one of them)"
+        "{left} has shape {a} and {right} has shape {b}: the last axis of {left} has {inner_a} elements and "
+        "the contracted axis of {right} {inner_b}; they must be equal (transpose or reshape one of them)"
     )
+
+    def __init__(self, *, left: str = "a", right: str = "b", **fields: object) -> None:
+        super().__init__(left=left, right=right, **fields)
 
 
 class FactorAxes(TilewrightError, ValueError):
     """A factor of a symmetric or triangular product has fewer than two axes."""
 
     message = (
-        "{function}: {name} has shape {found}, must have at least two axes: those of a matrix, after any "
+        "{name} has shape {found}, must have at least two axes: those of a matrix, after any "
         "batch axes (pass a vector v as the column v[:, numpy.newaxis])"
     )
 
@@ -27,7 +31,7 @@ class FactorShapes(TilewrightError, ValueError):
     """The factors of a symmetric product have different numbers of rows or columns."""
 
     message = (
-        "{function}: a has shape {a} and b has shape {b}; the last two axes of both must be the same n and k "
+        "a has shape {a} and b has shape {b}; the last two axes of both must be the same n and k "
         "(pass b.T if b is transposed)"
     )
 
@@ -35,14 +39,16 @@ class FactorShapes(TilewrightError, ValueError):
 class TriangleNotSquare(TilewrightError, ValueError):
     """The triangular matrix of a product is not square."""
 
-    message = "trmm: a has shape {found}; a triangular matrix is square: its last two axes must be equal"
+    speaker = "trmm"
+    message = "a has shape {found}; a triangular matrix is square: its last two axes must be equal"
 
 
 class TriangleShape(TilewrightError, ValueError):
     """The sizes of the triangular matrix and of the other factor do not match."""
 
+    speaker = "trmm"
     message = (
-        "trmm: a has shape {a} and b has shape {b}: with side={side!r}, a must have as many rows and columns "
+        "a has shape {a} and b has shape {b}: with side={side!r}, a must have as many rows and columns "
         "as b has {what} (or pass the other side)"
     )
 
@@ -50,26 +56,30 @@ class TriangleShape(TilewrightError, ValueError):
 class InvalidZeroPoint(TilewrightError, ValueError):
     """Invalid zero point: not an integer of its operand's type, or of the wrong shape."""
 
-    message = "matmul_integer: {name} is {found}, must be {required}"
+    speaker = "matmul_integer"
+    message = "{name} is {found}, must be {required}"
 
 
 class StepDtype(TilewrightError, TypeError):
     """An epilogue step does not support the element type of its value."""
 
-    message = "epilogue: {step} does not apply to {dtype}: {reason}"
+    speaker = "epilogue"
+    message = "{step} does not apply to {dtype}: {reason}"
 
 
 class StepShape(TilewrightError, ValueError):
     """The shape of an epilogue operand does not broadcast to the result."""
 
-    message = "matmul: {name} has shape {found}, must be {required}"
+    speaker = "matmul"
+    message = "{name} has shape {found}, must be {required}"
 
 
 class TilesMismatch(TilewrightError, ValueError):
     """The depths of two tiled operands differ."""
 
+    speaker = "mmt4d"
     message = (
-        "mmt4d: lhs has shape {lhs} and a depth of {lhs_depth} tiles, rhs has shape {rhs} and a depth of "
+        "lhs has shape {lhs} and a depth of {lhs_depth} tiles, rhs has shape {rhs} and a depth of "
         "{rhs_depth}: number and size of the tiles must be equal; pack both with the same K0"
     )
 

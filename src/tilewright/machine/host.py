@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypedDict
 
 from tilewright.errors import InvalidSetting, IsaNotOnHost, shown
+from tilewright.errors.callers import named_in_errors
 from tilewright.machine.amx_permission import amx_permitted
 from tilewright.machine.arch import find_arch, triple_arch
 from tilewright.machine.feature_rules import check_calling, expanded
@@ -345,6 +346,7 @@ def host_machine(settings: Settings | None = None) -> Machine:
     return _host_machine(read_settings() if settings is None else settings)
 
 
+@named_in_errors
 def machine(
     isa: str | None = None,
     *,

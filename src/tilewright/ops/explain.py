@@ -19,7 +19,8 @@ from tilewright.compiler.explanation import (
     strategy_of,
 )
 from tilewright.compiler.operation import Problem
-from tilewright.errors import NotExplained, shown
+from tilewright.errors import NotExplained, TilewrightError, shown
+from tilewright.errors.callers import name_caller
 from tilewright.ops.attention.explain import explain_attention
 from tilewright.ops.contraction.explain import explain_contraction
 from tilewright.ops.contraction.problem import Contraction
@@ -117,6 +118,20 @@ def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
     >>> tw.explain(tw.matmul, a, x).strategy
     'dot products: vectors run along the depth, rows of A are read once'
     """
+    function = isinstance(subject, (types.FunctionType, types.BuiltinFunctionType))
+    known = function and subject.__module__ in (*_HOMES, *_FUNCTIONS)
+    try:
+        return _explained(subject, arguments, options)
+    except (TilewrightError, TypeError) as error:
+        if known and not isinstance(error, NotExplained):
+            name_caller(error, subject.__name__, subject, arguments, options)
+        else:
+            name_caller(error, "explain", explain_problem, (subject, *arguments), options)
+        raise
+
+
+def _explained(subject: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Explanation:
+    """How a problem or a call of a function runs."""
     if subject in OPS:
         inspect.signature(explain_problem).bind(subject, *arguments, **options)
         return explain_problem(subject, *arguments, **options)

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
+from tilewright.errors.callers import named_in_errors
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import emit_object
@@ -270,6 +271,7 @@ def get_num_threads() -> int:
     return _asked[-1] if _asked else _defaults(read_settings())[0]
 
 
+@named_in_errors
 def set_num_threads(count: object) -> None:
     """Sets how many threads a call uses, in every thread of this process.
 
@@ -298,7 +300,7 @@ def set_num_threads(count: object) -> None:
     1
     >>> tw.set_num_threads(before)
     """
-    checked = check_threads("set_num_threads: the number", count)
+    checked = check_threads("count", count)
     with preparing:
         _asked[:] = [checked]
         if _pools:

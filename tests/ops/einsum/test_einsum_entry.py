@@ -154,7 +154,7 @@ def test_bad_out_of_a_known_call() -> None:
     with pytest.raises(OutNotArray):
         tw.einsum("ij,jk->ik", a, b, out=[[0.0] * 4] * 3)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        tw.einsum("ij,jk->ik", a, b, outer=out)
+        tw.einsum("ij,jk->ik", a, b, outer=out)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("optimize", [True, False, "greedy", "optimal", "auto", [(0, 1), (0, 1)]])

@@ -205,7 +205,7 @@ def test_bad_keywords(
 
 def test_a_signature_of_types() -> None:
     with pytest.raises(UnexpectedKeyword, match="dtype="):
-        tw.matmul(A, B, signature="ff->f")
+        tw.matmul(A, B, signature="ff->f")  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("code", ["q", "Q", "l", "L"])

@@ -328,7 +328,7 @@ def call_wrong_out(a: Array, b: Array, out: Array) -> None:
 
 def call_wrong_keyword(a: Array, b: Array, out: Array) -> None:
     with pytest.raises(TypeError, match="unexpected"):
-        tw.matmul(a, b, nonsense=out)
+        tw.matmul(a, b, nonsense=out)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tilewright.calls.exchange import exchanging
 from tilewright.calls.repeated import repeated
+from tilewright.errors.callers import check_keywords, named_in_errors
 from tilewright.ops.attention import backward_call, call, kv_cache, state
 from tilewright.ops.attention.operands import Keywords
 from tilewright.ops.attention.state import AttentionState
@@ -159,6 +160,7 @@ def attention(
         return call.attention(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
 
 
+@named_in_errors
 @exchanging
 def append_kv(
     k_cache: NDArray[Any],
@@ -219,6 +221,7 @@ def append_kv(
     return kv_cache.append_kv((k_cache, v_cache), (k, v), kv_lengths, new_lengths, block_table, layout)
 
 
+@named_in_errors
 @exchanging
 def attention_partial(
     q: ArrayLike, k: ArrayLike, v: ArrayLike, *, threads: int | None = None, **keywords: Any
@@ -259,12 +262,15 @@ def attention_partial(
 
     Source: MEATTEN (ICS 2024), §5.1 (the state of an online softmax).
     """
+    check_keywords("attention_partial", keywords, (*Keywords._fields, "threads"))
+    given = Keywords(**keywords)
     if threads is None:
-        return state.attention_partial(q, k, v, Keywords(**keywords))
+        return state.attention_partial(q, k, v, given)
     with limited(threads):
-        return state.attention_partial(q, k, v, Keywords(**keywords))
+        return state.attention_partial(q, k, v, given)
 
 
+@named_in_errors
 @exchanging
 def merge_attention(states: Iterable[AttentionState], *, layout: str | None = None) -> AttentionState:
     """The state of all keys from those of their parts: sums weighted by e^row_max, in the order given.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tilewright.compiler.target import resolve_target
+from tilewright.errors.callers import named_in_errors
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule import passes
 
 
+@named_in_errors
 def schedule(contraction: Contraction, target: str | Machine | None = None) -> Contraction:
     """The same contraction with a schedule for a machine: how its dimensions run, in which order.
 

@@ -144,7 +144,7 @@ class Workspace:
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """An array in the smallest block that holds it."""
-        check_elements("einsum: a result", shape)
+        check_elements("a result", shape)
         needed = prod(shape) * dtype.itemsize
         fitting = [block for block in self._free if block.size >= needed]
         block = min(fitting, key=lambda block: block.size, default=None)
@@ -181,7 +181,7 @@ class _Temporaries:
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """A new array, until there are too many bytes."""
-        check_elements("einsum: a result", shape)
+        check_elements("a result", shape)
         array = new_array(shape, dtype)
         self.nbytes += array.nbytes
         return array
@@ -216,8 +216,8 @@ class TreeCall(Numbered):
         self._workspaces: list[Workspace] = []
         self._keeps_memory = False  # as results on the way are large
         for number, shape in enumerate(network.shapes):
-            check_elements(f"{network.function}: operand {number}", shape)
-        check_elements(f"{network.function}: the result", network.shape)
+            check_elements(f"operand {number}", shape)
+        check_elements("the result", network.shape)
         self._places = tuple(
             (shape, own or _contiguous(shape, dtype.itemsize), dtype.kind)
             for shape, own in zip(network.shapes, strides, strict=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.calls.operands import Array
 from tilewright.errors import InvalidOperand, shown
+from tilewright.errors.callers import named_in_errors
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.einsum.contraction import StridedOperand, einsum_dimensions
 from tilewright.ops.gemm.call import find_dtype
@@ -17,6 +18,7 @@ from tilewright.spec.dtype import DType
 from tilewright.spec.functions import UnaryOp
 
 
+@named_in_errors
 def einsum_contraction(
     subscripts: str,
     /,

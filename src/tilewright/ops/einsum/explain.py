@@ -122,7 +122,7 @@ def _strategy(plan: EinsumPlan, told: Sequence[Told], steps: Sequence[Told]) -> 
 
 def _untouched(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """ResultMemory of an array that is asked about, and never written."""
-    check_elements("einsum: a result", shape)
+    check_elements("a result", shape)
     return np.empty(shape, dtype)
 
 

@@ -123,12 +123,12 @@ class MatmulPair(NamedTuple):
         """The result in memory of its own."""
         first, second = self.a.of(a), self.b.of(b)
         if self.by_elements:
-            check_elements("einsum: a result", self.result.product)
+            check_elements("a result", self.result.product)
             return self.result.of(_multiplied(first, second, None, None))
         if self.transposed:
             first, second = second, first
         if self.stacks and first.dtype == second.dtype:
-            check_elements("einsum: a result", self.result.product)
+            check_elements("a result", self.result.product)
             return self.result.of(self._each(first, second, new_array(self.result.product, first.dtype)))
         return self.result.of(multiplied(first, second))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from tilewright.calls.repeated import repeated
 from tilewright.errors import ContractionAxes, SizeOverflow, shown
 from tilewright.ops.einsum.pair import contract
 from tilewright.ops.gemm.call import check_out, find_dtype, product_shapes, result_dtype
-from tilewright.ops.gemm.gufuncs import Options, ProductFunction, call, refuse_keywords
+from tilewright.ops.gemm.gufuncs import Options, ProductFunction, call
 from tilewright.ops.matmul.public import multiplied
 from tilewright.spec.arguments import MAX_SIZE, MOST_AXES, as_integer, as_integers, as_items
 
@@ -63,7 +63,7 @@ def _contract(function: str, a: Array, b: Array, labels_a: str, labels_b: str, l
     sizes = dict(zip(labels_a + labels_b, a.shape + b.shape, strict=True))
     total = math.prod(sizes[label] for label in labels_out)
     if total > MAX_SIZE // 16:  # 16 bytes: the largest element
-        raise SizeOverflow(what=f"{function}: the result", found=total, limit=MAX_SIZE // 16)
+        raise SizeOverflow(what="the result", found=total, limit=MAX_SIZE // 16)
     result = _product_dtype(a, b)
     dtype = None if a.dtype == b.dtype == result else result
     found = contract(a, b, labels_a, labels_b, labels_out, dtype=dtype)
@@ -325,11 +325,8 @@ _PRODUCTS = {
 }
 
 
-def _of_vectors(
-    function: str, a: Any, b: Any, out: Any, options: Options, unexpected: Mapping[str, Any]
-) -> Any:
+def _of_vectors(function: str, a: Any, b: Any, out: Any, options: Options) -> Any:
     """One of NumPy's products of vectors, by its name."""
-    refuse_keywords(function, unexpected)
     product = _PRODUCTS[function]
     if type(a) is type(b) is np.ndarray and (out is None or type(out) is np.ndarray) and options.plain:
         product.check(a, b)
@@ -353,7 +350,6 @@ def vecdot(
     casting: str = "same_kind",
     order: str = "K",
     subok: bool = True,
-    **unexpected: Any,
 ) -> Any:
     """Products of vectors, of complex ones with the conjugate of a: `numpy.vecdot`.
 
@@ -389,7 +385,7 @@ def vecdot(
     array([3., 3.])
     """
     options = Options(dtype, axes, axis, keepdims, casting, order, subok)
-    return _of_vectors("vecdot", a, b, out, options, unexpected)
+    return _of_vectors("vecdot", a, b, out, options)
 
 
 @repeated
@@ -404,7 +400,6 @@ def matvec(
     casting: str = "same_kind",
     order: str = "K",
     subok: bool = True,
-    **unexpected: Any,
 ) -> NDArray[Any]:
     """Matrices times vectors, both in stacks that broadcast: `numpy.matvec`.
 
@@ -431,7 +426,7 @@ def matvec(
     (5, 2)
     """
     options = Options(dtype, axes, casting=casting, order=order, subok=subok)
-    found: NDArray[Any] = _of_vectors("matvec", a, b, out, options, unexpected)
+    found: NDArray[Any] = _of_vectors("matvec", a, b, out, options)
     return found
 
 
@@ -447,7 +442,6 @@ def vecmat(
     casting: str = "same_kind",
     order: str = "K",
     subok: bool = True,
-    **unexpected: Any,
 ) -> NDArray[Any]:
     """Vectors times matrices, of complex ones the conjugate of a: `numpy.vecmat`.
 
@@ -474,5 +468,5 @@ def vecmat(
     (5, 4)
     """
     options = Options(dtype, axes, casting=casting, order=order, subok=subok)
-    found: NDArray[Any] = _of_vectors("vecmat", a, b, out, options, unexpected)
+    found: NDArray[Any] = _of_vectors("vecmat", a, b, out, options)
     return found

@@ -8,7 +8,6 @@ from tilewright.calls.repeated import Repeated
 from tilewright.ops.einsum import call
 from tilewright.ops.einsum.run import EinsumOptions
 from tilewright.ops.einsum.subscripts import interleaved
-from tilewright.ops.gemm.gufuncs import refuse_keywords
 from tilewright.threads.pool import limited
 
 if TYPE_CHECKING:
@@ -93,11 +92,8 @@ def _einsum(
     casting: str = "safe",
     optimize: Any = "auto",
     threads: int | None = None,
-    **unexpected: Any,
 ) -> Any:
     """The Python half of `einsum`: the first call of each kind, and every error."""
-    if unexpected:
-        refuse_keywords("einsum", unexpected)
     if isinstance(subscripts, bytes):
         text, given = bytes(subscripts).decode("latin-1"), [*operands]
     elif isinstance(subscripts, str):

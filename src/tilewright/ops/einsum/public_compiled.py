@@ -7,10 +7,12 @@ from typing import Any
 
 from numpy.typing import DTypeLike
 
+from tilewright.errors.callers import named_in_errors
 from tilewright.ops.einsum.compiled import TensorNetwork, known_places
 from tilewright.ops.einsum.drawn import CompiledEinsum
 
 
+@named_in_errors
 def compile_einsum(
     subscripts: str,
     /,
@@ -65,6 +67,7 @@ def compile_einsum(
     return CompiledEinsum(network, found, strides, fixed=dtype is not None, order=order)
 
 
+@named_in_errors
 def einsum_tree(
     tree: str,
     sizes: Sequence[int] | Mapping[int, int],

@@ -98,7 +98,7 @@ class _Fresh:
     """New memory for every result."""
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        check_elements("einsum: a result", shape)
+        check_elements("a result", shape)
         return new_array(shape, dtype)
 
     def give_back(self, array: Array) -> None:

@@ -197,7 +197,7 @@ def product_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> Shapes:
     m = a[-2] if len(a) > 1 else 1
     n = b[-1] if len(b) > 1 else 1
     result = batch + ((m,) if len(a) > 1 else ()) + ((n,) if len(b) > 1 else ())
-    check_elements("matmul: the result", result)
+    check_elements("the result", result)
     return Shapes(batch, m, n, a[-1], result)
 
 

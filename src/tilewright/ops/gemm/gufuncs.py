@@ -31,7 +31,6 @@ from tilewright.errors import (
     OutDtype,
     OutShape,
     RepeatedAxis,
-    UnexpectedKeyword,
     UnsafeCast,
     shown,
 )
@@ -71,31 +70,9 @@ def in_order(found: Array, operands: Iterable[Array], order: str) -> Array:
     return contiguous(found)
 
 
-#: What to do in place of keywords that only some of NumPy's functions have.
-_REMEDIES = {
-    "where": "products have none; numpy.copyto(out, product, where=...) copies some elements of a result",
-    "signature": "pass dtype=, the type of the result",
-    "sig": "pass dtype=, the type of the result",
-    "axis": "products of vectors by vectors (vecdot) have it; pass axes=",
-    "keepdims": "products of vectors by vectors (vecdot) have it; pass axes=",
-}
-
-
 def is_last(axis: Any) -> bool:
     """Return whether `axis` is the default, the last axis."""
     return type(axis) is int and axis == -1
-
-
-def refuse_keywords(function: str, names: Iterable[str]) -> None:
-    """Raises an error for keywords that a function does not have.
-
-    Raises
-    ------
-    UnexpectedKeyword
-    """
-    for name in names:
-        remedy = _REMEDIES.get(name, "see its documentation for those that it has")
-        raise UnexpectedKeyword(function=function, name=name, remedy=remedy)
 
 
 class Options(NamedTuple):

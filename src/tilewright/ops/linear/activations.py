@@ -14,6 +14,7 @@ from tilewright.calls.operands import Array, data_address
 from tilewright.calls.pieces import PIECE, contiguous
 from tilewright.calls.promotion import store
 from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedWeight, ScaleShape, shown
+from tilewright.errors.callers import named_in_errors
 from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
@@ -116,6 +117,7 @@ def row_function(dtype: DType) -> Any:
     return code.function(name, kinds)
 
 
+@named_in_errors
 @exchanging
 def quantize_rows(x: Any) -> QuantizedRows:
     """Quantise activations to 8-bit integers with one scale per row, for products with 8-bit weights.

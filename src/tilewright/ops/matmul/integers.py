@@ -11,6 +11,7 @@ from tilewright.calls.exchange import exchanging
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, broadcast_shapes, whole_strides
 from tilewright.errors import InvalidZeroPoint, UnsupportedDtype
+from tilewright.errors.callers import named_in_errors
 from tilewright.ops.gemm.call import (
     Shapes,
     check_array,
@@ -82,6 +83,7 @@ def _cut(array: Array) -> Array:
     return array.astype(np.int32)
 
 
+@named_in_errors
 @exchanging
 def matmul_integer(
     a: ArrayLike,

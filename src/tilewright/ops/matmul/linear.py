@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tilewright.calls.foreign import as_array
 from tilewright.calls.repeated import repeated
-from tilewright.errors import InvalidOperand
+from tilewright.errors import InvalidOperand, TilewrightError
 from tilewright.ops.linear.activations import QuantizedRows
 from tilewright.ops.matmul.public import multiply
 from tilewright.ops.packing.matrix import PackedMatrix
@@ -47,7 +47,7 @@ def linear(
 
     Raises
     ------
-    InvalidOperand, and what `matmul` raises; each before `out` changes.
+    InvalidOperand, and what `matmul` raises, in the words of `linear`; each before `out` changes.
 
     Examples
     --------
@@ -58,13 +58,19 @@ def linear(
     array([[3., 1., 0., 0.],
            [3., 1., 0., 0.]], dtype=float32)
     """
-    if type(weight) is not PackedMatrix:
+    if type(weight) is PackedMatrix:
+        shape: tuple[int, ...] = weight.shape
+    else:
         weight = as_array(weight, "weight")
         if weight.ndim != 2:
             raise InvalidOperand(
                 name="weight", reason=f"it has {weight.ndim} dimensions; a weight is (out, in)"
             )
-        weight = weight.T
+        shape, weight = weight.shape, weight.T
     if type(x) is not np.ndarray:
         x = x if isinstance(x, QuantizedRows) else as_array(x, "x")
-    return multiply(x, weight, out, bias=bias, activation=activation, threads=threads)
+    try:
+        return multiply(x, weight, out, bias=bias, activation=activation, threads=threads)
+    except TilewrightError as error:
+        error.rename({"a": "x", "b": "weight"}, b=shape)
+        raise

@@ -80,7 +80,7 @@ ShapeMismatch, BatchMismatch, ScalarOperand, InvalidOperand, InvalidScalar, OutS
 OutReadOnly, OutNotArray, OutCount, MissingOut, UnsafeCast, UnsupportedDtype, NoCommonDtype,
 UnsupportedArgument, SizeOverflow, StepShape, StepDtype, InvalidChoice, InvalidThreads, ScratchAllocation,
 PackedDtype, PackedRole, ForeignPacked, AxesCount, CoreAxes, InvalidAxis, AxisOutOfRange, RepeatedAxis,
-InvalidFlag, UnexpectedKeyword, MaskedOperand, ForeignKeyword, NoUfuncs
+InvalidFlag, UnexpectedKeyword, WrongArguments, MaskedOperand, ForeignKeyword, NoUfuncs
     Each before `out` changes.
 
 Notes
@@ -126,10 +126,9 @@ def multiply(
     casting: str = SAME_KIND,
     order: Any = ANY_ORDER,
     subok: bool = True,
-    **unexpected: Any,
 ) -> NDArray[Any]:
     """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
-    plain = axes is None and casting is SAME_KIND and order is ANY_ORDER and subok is True and not unexpected
+    plain = axes is None and casting is SAME_KIND and order is ANY_ORDER and subok is True
     with limited(threads):
         if plain and PackedMatrix in (type(a), type(b)):
             with importing:
@@ -148,7 +147,6 @@ def multiply(
             result = arrays.matmul(a, b, out, dtype=dtype, **steps)
             repeatable()
         else:
-            gufuncs.refuse_keywords("matmul", unexpected)
             options = gufuncs.Options(dtype, axes, casting=casting, order=order, subok=subok)
             product = gufuncs.ProductFunction("matmul", partial(arrays.matmul, **steps))
             result = gufuncs.call(product, a, b, out, options, ours)

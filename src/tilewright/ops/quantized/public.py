@@ -11,6 +11,7 @@ from tilewright.calls.exchange import exchanging
 from tilewright.calls.repeated import repeated
 from tilewright.compiler.target import resolve_target
 from tilewright.errors import UnsupportedArgument, shown
+from tilewright.errors.callers import named_in_errors
 from tilewright.machine.machine import Machine
 from tilewright.ops.packing import call as plain
 from tilewright.ops.packing.matrix import PackedMatrix
@@ -18,6 +19,7 @@ from tilewright.ops.quantized import quantise
 from tilewright.spec.arguments import check_word
 
 
+@named_in_errors
 @exchanging
 def pack(
     b: ArrayLike,
@@ -95,6 +97,7 @@ def unpack(packed: PackedMatrix) -> NDArray[Any]:
     return plain.unpack(packed)
 
 
+@named_in_errors
 @exchanging
 def quantize_weights(
     w: ArrayLike,
@@ -144,6 +147,7 @@ def quantize_weights(
     return quantise.quantize_weights(w, resolve_target(target), bits=bits, group=group, symmetric=symmetric)
 
 
+@named_in_errors
 @exchanging
 def pack_quantized(
     q: ArrayLike,

@@ -126,7 +126,7 @@ def factor_shapes(function: str, factors: list[Array]) -> tuple[int, ...]:
         raise BatchMismatch(function=function, a=shapes[0][:-2], b=shapes[-1][:-2])
     n = shapes[0][-2]
     result = (*batch, n, n)
-    check_elements(f"{function}: the result", result)
+    check_elements("the result", result)
     return result
 
 

@@ -78,7 +78,7 @@ def _shape(a: Array, b: Array, side: Side) -> tuple[int, ...]:
     if batch is None:
         raise BatchMismatch(function="trmm", a=a.shape[:-2], b=b.shape[:-2])
     shape = (*batch, *b.shape[-2:])
-    check_elements("trmm: the result", shape)
+    check_elements("the result", shape)
     return shape
 
 
