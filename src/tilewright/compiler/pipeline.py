@@ -11,7 +11,7 @@ from tilewright.compiler.operation import Compilation, Problem, Rewrite, kernel_
 from tilewright.errors import InvalidChoice, shown
 from tilewright.ir.nodes import Program
 from tilewright.ir.text import print_program
-from tilewright.llvm.target import emit_object
+from tilewright.llvm.parts import emit_by_parts
 from tilewright.machine.machine import Machine
 from tilewright.spec.problem import check_elements
 
@@ -37,7 +37,7 @@ def _lower(state: Compilation) -> str:
 
 
 def _emit(state: Compilation) -> bytes:
-    return emit_object(state.llvm, state.name, state.machine)
+    return emit_by_parts(state.llvm, state.name, state.machine)
 
 
 @dataclass(frozen=True)

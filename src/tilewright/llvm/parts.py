@@ -1,0 +1,127 @@
+"""Compiles a kernel by parts: functions that other kernels have too are compiled once in a process.
+
+Kernels of one element type differ in their loops; tiles, packing routines and transposes have the same text.
+LLVM's code generator takes each function by itself, so its machine code is the same in a part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter, OrderedDict
+from typing import NamedTuple
+
+from tilewright.llvm.merge_objects import merge_objects
+from tilewright.llvm.target import emit_object
+from tilewright.machine.machine import Machine
+from tilewright.preparing import preparing
+
+#: Objects of parts that are kept, of 2 to 30 KiB each.
+_MOST_PARTS = 256
+
+#: A module of its own takes LLVM about 1.5 ms more than its functions within another one, 40 lines' time.
+_LEAST_LINES = 150
+
+#: Triples whose objects can be merged.
+_MERGED = re.compile(r"x86_64(-\w+)?-linux(-gnu|-musl)?$")
+
+_REFERENCE = re.compile(r"@([\w.$]+)")
+_SIGNATURE = re.compile(r"define (internal )?(.+?) @([\w.$]+)\((.*)\) (.*) \{\n")
+
+#: The most recently used parts, by digest of text and target: the object file.
+_parts: OrderedDict[bytes, bytes] = OrderedDict()
+
+
+class _Function(NamedTuple):
+    """A function of a module: its text, what it refers to, and its declaration for other modules."""
+
+    name: str
+    text: str
+    references: frozenset[str]
+    declaration: str
+    own: bool
+
+    @property
+    def stem(self) -> str:
+        """The name without the number that tells variants apart, which are one part."""
+        return re.sub(r"_\d+$", "", self.name)
+
+
+def _function(text: str) -> _Function:
+    signature = _SIGNATURE.match(text)
+    assert signature is not None, text[:100]
+    internal, result, name, arguments, attributes = signature.groups()
+    kinds = re.sub(r" %[\w.]+", "", arguments)
+    # The bodies of tasks are the kernel's loops, and what they are called with differs from kernel to kernel.
+    own = internal is None or name.startswith("task_")
+    declaration = f"declare hidden {result} @{name}({kinds}) {attributes}"
+    return _Function(name, text, frozenset(_REFERENCE.findall(text)), declaration, own)
+
+
+def split_module(text: str) -> list[str]:
+    """The parts of a module, each a module; the first one has the exported function and small ones.
+
+    Before: one module with `gemm`, `task_0`, six variants of `tile` and `pack`. After: a module with `gemm`
+    and `task_0`, one with the tiles, one with `pack`; each declares as hidden what it calls in the others.
+    """
+    first = text.index("\ndefine ") + 1
+    header = text[:first].splitlines()
+    declarations = {
+        match.group(1): line
+        for line in header
+        if line.startswith(("declare", "@")) and (match := _REFERENCE.search(line)) is not None
+    }
+    target = [line for line in header if line.startswith("target")]
+    functions = [_function("define " + body) for body in text[first:].split("define ")[1:]]
+    lines = Counter[str]()
+    for function in functions:
+        lines[function.stem] += function.text.count("\n")
+    own = {function.name for function in functions if function.own}
+    groups: dict[str, list[_Function]] = {"": []}
+    for function in functions:
+        apart = not function.own and lines[function.stem] >= _LEAST_LINES and not function.references & own
+        groups.setdefault(function.stem if apart else "", []).append(function)
+    part_of = {function.name: part for part, group in groups.items() for function in group}
+    shared = {
+        name
+        for function in functions
+        for name in function.references
+        if part_of.get(name, part_of[function.name]) != part_of[function.name]
+    }
+    declarations |= {function.name: function.declaration for function in functions}
+    found = []
+    for group in groups.values():
+        defined = {function.name for function in group}
+        used = sorted(set().union(*(function.references for function in group)) - defined)
+        texts = [
+            function.text.replace("define internal", "define hidden", 1)
+            if function.name in shared
+            else function.text
+            for function in group
+        ]
+        found.append("\n".join([*target, *(declarations[name] for name in used), "".join(texts)]))
+    return found
+
+
+def _object_of(text: str, name: str, machine: Machine) -> bytes:
+    """The object of a part, compiled or kept."""
+    target = f"{machine.triple}\0{machine.cpu}\0{machine.features}\0{machine.named}\0"
+    key = hashlib.sha256((target + text).encode()).digest()
+    with preparing:
+        found = _parts.pop(key, None) or emit_object(text, name, machine)
+        _parts[key] = found
+        if len(_parts) > _MOST_PARTS:
+            _parts.popitem(last=False)
+    return found
+
+
+def emit_by_parts(text: str, name: str, machine: Machine) -> bytes:
+    """Machine code of a kernel's module, as an object file; parts that another kernel had are reused."""
+    if _MERGED.match(machine.triple) is None:
+        return emit_object(text, name, machine)
+    first, *others = split_module(text)
+    if not others:
+        return emit_object(text, name, machine)
+    return merge_objects(
+        [emit_object(first, name, machine), *(_object_of(part, name, machine) for part in others)]
+    )

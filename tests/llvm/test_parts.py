@@ -1,0 +1,85 @@
+"""Kernels compiled by parts: the same machine code as in one module, and no part compiled twice."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from typing import Any
+
+import pytest
+from object_symbols import undefined_symbols
+
+import tilewright as tw
+from tilewright.compiler.pipeline import run_stages
+from tilewright.llvm import parts
+from tilewright.llvm.parts import emit_by_parts, split_module
+from tilewright.llvm.target import emit_assembly
+from tilewright.machine.catalog import find_machine
+
+MODULES = {
+    "x86-64-v3": tw.Gemm(dtype="f32", epilogue="bias,gelu"),
+    "znver4": tw.Attention(64, dtype="bf16"),
+}
+
+
+def module_of(problem: Any, machine: str) -> str:
+    return run_stages(problem, find_machine(machine), until="llvm").llvm
+
+
+def functions_of(assembly: str) -> dict[str, list[str]]:
+    """The lines of each function; local labels without the function's number in its module."""
+    bodies = re.findall(r"^(\w+):\n\t\.cfi_startproc\n(.*?)^\.Lfunc_end", assembly, re.MULTILINE | re.DOTALL)
+    return {name: re.sub(r"\.L([A-Z]+)\d+_", r".L\1_", body).splitlines() for name, body in bodies}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_functions_are_those_of_the_whole_module(name: str) -> None:
+    machine, text = find_machine(name), module_of(MODULES[name], name)
+    whole = functions_of(emit_assembly(text, "whole", machine))
+    split = [functions_of(emit_assembly(part, "part", machine)) for part in split_module(text)]
+    assert len(split) > 3
+    assert len(whole) == text.count("\ndefine ") == sum(map(len, split))
+    for part in split:
+        for function, lines in part.items():
+            assert lines == whole[function], function
+    code = emit_by_parts(text, "whole", machine)
+    assert undefined_symbols(code) == set()
+    assert code == emit_by_parts(text, "whole", machine)
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the functions that are compiled; no part is kept from earlier tests."""
+    found: list[str] = []
+
+    def emit_object(text: str, *rest: Any) -> bytes:
+        found.extend(re.findall(r"^define .*?@(\w+)\(", text, re.MULTILINE))
+        return original(text, *rest)
+
+    original = parts.emit_object
+    monkeypatch.setattr(parts, "emit_object", emit_object)
+    monkeypatch.setattr(parts, "_parts", OrderedDict())
+    return found
+
+
+def test_kernels_share_parts(compiled: list[str]) -> None:
+    """Attention multiplies with the tiles of products: only what these lack is compiled."""
+    machine = find_machine("x86-64-v3")
+    product = module_of(tw.Gemm(dtype="f32"), machine.name)
+    attention = module_of(tw.Attention(64, dtype="f32"), machine.name)
+    emit_by_parts(product, "gemm", machine)
+    tiles = {name for name in compiled if name.startswith("tile")}
+    assert tiles
+    compiled.clear()
+    emit_by_parts(attention, "attention", machine)
+    assert compiled
+    assert not tiles & set(compiled)
+    assert set(re.findall(r"@(tile\w+)\(", attention)) == tiles
+
+
+def test_few_parts_are_kept(compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "_MOST_PARTS", 2)
+    machine = find_machine("x86-64-v2")
+    text = module_of(tw.Gemm(dtype="f64"), machine.name)
+    assert emit_by_parts(text, "gemm", machine) == emit_by_parts(text, "gemm", machine)
+    assert len(parts._parts) == 2
