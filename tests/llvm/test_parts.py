@@ -11,7 +11,7 @@ from object_symbols import undefined_symbols
 
 import tilewright as tw
 from tilewright.compiler.pipeline import run_stages
-from tilewright.llvm import parts
+from tilewright.llvm import parts, target
 from tilewright.llvm.parts import emit_by_parts, split_module
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.catalog import find_machine
@@ -56,7 +56,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.extend(re.findall(r"^define .*?@(\w+)\(", text, re.MULTILINE))
         return original(text, *rest)
 
-    original = parts.emit_object
+    original = target.emit_object
     monkeypatch.setattr(parts, "emit_object", emit_object)
     monkeypatch.setattr(parts, "_parts", OrderedDict())
     return found
@@ -75,6 +75,14 @@ def test_kernels_share_parts(compiled: list[str]) -> None:
     assert compiled
     assert not tiles & set(compiled)
     assert set(re.findall(r"@(tile\w+)\(", attention)) == tiles
+
+
+def test_metadata_is_declared_in_its_part() -> None:
+    text = module_of(tw.Unary("identity", dtype="i16", a="strided", b="strided"), "x86-64-v4")
+    declared = "!0 = !{i32 1}"
+    for part in split_module(text):
+        assert (declared in part) == ("!nontemporal !0" in part)
+    assert declared in text
 
 
 def test_few_parts_are_kept(compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,8 +25,9 @@ _LEAST_LINES = 150
 #: Triples whose objects can be merged.
 _MERGED = re.compile(r"x86_64(-\w+)?-linux(-gnu|-musl)?$")
 
-_REFERENCE = re.compile(r"@([\w.$]+)")
-_SIGNATURE = re.compile(r"define (internal )?(.+?) @([\w.$]+)\((.*)\) (.*) \{\n")
+#: Functions, addresses and metadata that a line refers to.
+_REFERENCE = re.compile(r"@[\w.$]+|!\d+")
+_SIGNATURE = re.compile(r"define (internal )?(.+?) (@[\w.$]+)\((.*)\) (.*) \{\n")
 
 #: The most recently used parts, by digest of text and target: the object file.
 _parts: OrderedDict[bytes, bytes] = OrderedDict()
@@ -53,8 +54,8 @@ def _function(text: str) -> _Function:
     internal, result, name, arguments, attributes = signature.groups()
     kinds = re.sub(r" %[\w.]+", "", arguments)
     # The bodies of tasks are the kernel's loops, and what they are called with differs from kernel to kernel.
-    own = internal is None or name.startswith("task_")
-    declaration = f"declare hidden {result} @{name}({kinds}) {attributes}"
+    own = internal is None or name.startswith("@task_")
+    declaration = f"declare hidden {result} {name}({kinds}) {attributes}"
     return _Function(name, text, frozenset(_REFERENCE.findall(text)), declaration, own)
 
 
@@ -67,11 +68,9 @@ def split_module(text: str) -> list[str]:
     first = text.index("\ndefine ") + 1
     header = text[:first].splitlines()
     declarations = {
-        match.group(1): line
-        for line in header
-        if line.startswith(("declare", "@")) and (match := _REFERENCE.search(line)) is not None
+        match.group(): line for line in header[1:] if (match := _REFERENCE.search(line)) is not None
     }
-    target = [line for line in header if line.startswith("target")]
+    target = [line for line in header if line.startswith("target ")]
     functions = [_function("define " + body) for body in text[first:].split("define ")[1:]]
     lines = Counter[str]()
     for function in functions:
