@@ -43,6 +43,7 @@ LAYERS = (
     "cached",
     "plotting",
     "errors",
+    "typing",
 )
 #: The folders and files of a package, top to bottom, where they have an order.
 ORDERS = {

@@ -287,7 +287,7 @@ def test_too_many_axes_in_a_result() -> None:
     x = filled(40)
     for call in (lambda: tw.tensordot(x, x, axes=0), lambda: tw.inner(x, x)):
         with pytest.raises(ContractionAxes, match=f"at most {MOST_AXES}"):
-            call()
+            call()  # type: ignore[no-untyped-call]
 
 
 def test_shapes_that_do_not_broadcast() -> None:

@@ -227,7 +227,7 @@ def test_what_numbers_in_arrays_say_is_read_at_every_call() -> None:
     for value, other in ((0.5, 0), (0.25, 1), (0.5, 0)):
         eps[...], axis[...], axes[...] = value, other, (other, 1 - other)
         for _ in range(2):
-            assert np.array_equal(tw.rms_norm(x, eps=eps), tw.rms_norm(x, eps=value))  # type: ignore[arg-type]
+            assert np.array_equal(tw.rms_norm(x, eps=eps), tw.rms_norm(x, eps=value))  # type: ignore[call-overload]
             assert np.array_equal(tw.softmax(x, axis), tw.softmax(x, other))  # type: ignore[arg-type]
             assert np.array_equal(tw.transpose(x, axes), x.transpose(axes))  # type: ignore[arg-type]
 

@@ -52,7 +52,7 @@ def weight(form: Weights, k: int, n: int, random: np.random.Generator) -> Packed
     """A weight of small integers with scales that are powers of two."""
     w = random.integers(-7, 8, (k, n)).astype(np.float32)
     if not form.elements.scaled:
-        return tw.pack(w, form=form.elements.value)
+        return tw.pack(w, form=form.elements.value)  # type: ignore[arg-type]
     groups = form.groups(k)
     zeros = random.integers(-3, 4, (groups, n)) if form.zeros else None
     scales = 2.0 ** random.integers(-2, 2, (groups, n))

@@ -12,10 +12,11 @@ from tilewright.errors.callers import named_in_errors
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
 from tilewright.spec.arguments import parse_choice
+from tilewright.typing import LoweringName
 
 
 def compile_problem(
-    problem: Any, target: str | Machine | None = None, lowering: Lowering | str = Lowering.TARGET
+    problem: Any, target: str | Machine | None = None, lowering: Lowering | LoweringName = Lowering.TARGET
 ) -> Any:
     """The kernel of a problem, of the class that its operation has: see `compile`."""
     operation_of(problem)  # refused before an invalid target is
@@ -28,7 +29,7 @@ def compile(
     problem: Problem,
     target: str | Machine | None = None,
     *,
-    lowering: Lowering | str = "target",
+    lowering: Lowering | LoweringName = "target",
 ) -> Kernel:
     """Compiles a problem for this host or another machine.
 

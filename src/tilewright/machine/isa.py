@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import get_args
 
 from tilewright.errors import InvalidChoice, UnsupportedDtype
 from tilewright.spec.dtype import BF16, DType, accumulator
+from tilewright.typing import LoweringName
 
 
 class Lowering(Enum):
@@ -16,8 +18,7 @@ class Lowering(Enum):
     GENERIC: LLVM, from its matrix intrinsic; for comparison.
     """
 
-    TARGET = "target"
-    GENERIC = "generic"
+    TARGET, GENERIC = get_args(LoweringName)
 
 
 #: What every row has: one element of A times a vector of B. And LLVM's intrinsic, which no row lists.

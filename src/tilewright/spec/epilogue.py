@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -15,19 +15,13 @@ from tilewright.spec.arguments import as_text, check_items, parse_choice, real_n
 from tilewright.spec.dtype import C64, C128, DTYPES, F32, F64, DType, Kind, integer_range, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.records import set_fields
+from tilewright.typing import ActivationName
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: The functions that are activations; each has a value at 0, so that padding raises no flag.
-ACTIVATIONS: tuple[UnaryOp, ...] = (
-    UnaryOp.RELU,
-    UnaryOp.GELU,
-    UnaryOp.GELU_TANH,
-    UnaryOp.SILU,
-    UnaryOp.SIGMOID,
-    UnaryOp.TANH,
-)
+ACTIVATIONS: tuple[UnaryOp, ...] = tuple(map(UnaryOp, get_args(ActivationName)))
 
 #: Between the steps of an epilogue in the name of a kernel.
 THEN = "_then_"
@@ -139,7 +133,7 @@ class Activation:
         return self.op.single
 
     def __str__(self) -> str:
-        return self.op.value
+        return str(self.op.value)
 
 
 @dataclass(frozen=True, init=False)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import numpy as np
+
+from tilewright.typing import UnaryName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,19 +25,9 @@ class UnaryOp(Enum):
     x·sigmoid(x).
     """
 
-    ZERO = "zero"
-    IDENTITY = "identity"
-    RELU = "relu"
-    SQUARE = "square"
-    EXP = "exp"
-    TANH = "tanh"
-    GELU = "gelu"
-    GELU_TANH = "gelu_tanh"
-    SILU = "silu"
-    SIGMOID = "sigmoid"
-    RECIPROCAL = "reciprocal"
-    NEGATE = "negate"
-    ERF = "erf"
+    ZERO, IDENTITY, RELU, SQUARE, EXP, TANH, GELU, GELU_TANH, SILU, SIGMOID, RECIPROCAL, NEGATE, ERF = (
+        get_args(UnaryName)
+    )
 
     @property
     def computes(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tilewright.errors import SizeOverflow, UnsupportedDtype
 from tilewright.spec.arguments import MAX_SIZE
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, DType, Kind, accumulator, parse_dtype
 from tilewright.spec.epilogue import Epilogue, widened
+from tilewright.typing import RoleName
 
 #: Elements of an array at most: 16 bytes are the largest element.
 MAX_ELEMENTS = MAX_SIZE // 16
@@ -55,8 +56,7 @@ class Strategy(Enum):
 class Role(Enum):
     """Which operand of a product a packed matrix is: A (m, k), whose lanes are rows, or B (k, n), columns."""
 
-    A = "a"
-    B = "b"
+    A, B = get_args(RoleName)
 
     def lanes_and_depth(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """Which of the two sizes of a matrix are lanes, which the depth.

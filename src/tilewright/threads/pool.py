@@ -272,7 +272,7 @@ def get_num_threads() -> int:
 
 
 @named_in_errors
-def set_num_threads(count: object) -> None:
+def set_num_threads(count: int) -> None:
     """Sets how many threads a call uses, in every thread of this process.
 
     Parameters

@@ -152,7 +152,7 @@ def test_name_and_pickle() -> None:
 
 def test_unknown_lowering() -> None:
     with pytest.raises(InvalidChoice, match="lowering is 'mlir', must be one of: target, generic"):
-        tw.compile(Gemm(), lowering="mlir")
+        tw.compile(Gemm(), lowering="mlir")  # type: ignore[arg-type]
 
 
 def test_types_without_sums_are_refused() -> None:

@@ -16,6 +16,7 @@ from support import LAYOUTS, Array, unaligned
 import tilewright as tw
 from tilewright.errors import OutReadOnly
 from tilewright.ops.attention.bounds import exclusion_limit
+from tilewright.typing import AttentionStrategyName
 
 STRATEGIES = ("blocks", "decode", "unfused")
 MAKERS: dict[str, Callable[[np.random.Generator, Any], Call]] = {
@@ -49,7 +50,7 @@ def check(call: Call, **options: Any) -> None:
 
 @pytest.mark.parametrize("maker", MAKERS)
 @each_strategy
-def test_random_calls(maker: str, strategy: str) -> None:
+def test_random_calls(maker: str, strategy: AttentionStrategyName) -> None:
     unfused, first = strategy == "unfused", list(MAKERS).index(maker)
     for seed in share(range(40), 2) if unfused else share(range(10), 5, first):
         check(MAKERS[maker](np.random.default_rng(seed), np.float32), strategy=strategy)
@@ -112,7 +113,7 @@ def test_unaligned_foreign_and_read_only_operands() -> None:
 
 def test_lists_are_float64() -> None:
     out = tw.attention([[1.0, 2.0]], [[1.0, 0.0]], [[3.0]])
-    assert (out.dtype, out.tolist()) == (np.float64, [[3.0]])
+    assert (out.dtype, out.tolist()) == (np.dtype(np.float64), [[3.0]])
 
 
 @pytest.mark.parametrize(
@@ -206,7 +207,7 @@ def test_out_of_another_type() -> None:
 @pytest.mark.parametrize("shape", [(33,), (9, 1), (1, 33), (4, 1, 33), (2, 1, 9, 33), (2, 4, 1, 1), ()])
 @pytest.mark.parametrize("logical", [True, False])
 @each_strategy
-def test_masks_broadcast(shape: tuple[int, ...], logical: bool, strategy: str) -> None:
+def test_masks_broadcast(shape: tuple[int, ...], logical: bool, strategy: AttentionStrategyName) -> None:
     call = plain()
     rng = np.random.default_rng(7)
     mask = np.asarray(rng.random(shape) < 0.6 if logical else rng.standard_normal(shape).astype(np.float32))
@@ -229,7 +230,7 @@ def test_masks_of_any_float(dtype: Any) -> None:
 
 @each_strategy
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_masked_out_never_leaks(strategy: str, value: float) -> None:
+def test_what_is_masked_out_never_leaks(strategy: AttentionStrategyName, value: float) -> None:
     """Keys and values that no query sees, and those that some don't, hold NaN or infinities."""
     call = plain(queries=20)
     mask = np.random.default_rng(9).random((2, 4, 20, 33)) < 0.5
@@ -247,7 +248,7 @@ def test_what_is_masked_out_never_leaks(strategy: str, value: float) -> None:
 
 @each_strategy
 @pytest.mark.parametrize("bound", [{"causal": True}, {"window": (3, 2)}, {"kv_lengths": [20, 20]}])
-def test_keys_out_of_bounds_never_leak(bound: dict[str, Any], strategy: str) -> None:
+def test_keys_out_of_bounds_never_leak(bound: dict[str, Any], strategy: AttentionStrategyName) -> None:
     call = plain(queries=33)
     expected = tw.attention(call.q, call.k, call.v, **bound, strategy=strategy)
     call.k[:, :, 25:], call.v[:, :, 25:] = np.nan, np.nan
@@ -258,7 +259,7 @@ def test_keys_out_of_bounds_never_leak(bound: dict[str, Any], strategy: str) -> 
 
 
 @each_strategy
-def test_a_query_of_nan_is_nan_alone(strategy: str) -> None:
+def test_a_query_of_nan_is_nan_alone(strategy: AttentionStrategyName) -> None:
     call = plain()
     expected = tw.attention(call.q, call.k, call.v, strategy=strategy)
     call.q[1, 2, 4, 7] = np.nan
@@ -278,7 +279,7 @@ def test_a_query_of_nan_is_nan_alone(strategy: str) -> None:
     "keywords",
     [{"mask": False}, {"mask": -np.inf}, {"kv_lengths": 0}, {"window": (0, 0), "causal": "upper_left"}],
 )
-def test_rows_that_see_nothing_are_zero(keywords: dict[str, Any], strategy: str) -> None:
+def test_rows_that_see_nothing_are_zero(keywords: dict[str, Any], strategy: AttentionStrategyName) -> None:
     call = plain(queries=9, keys=5)
     call.v[...] = np.nan if "window" not in keywords else 1
     out, lse = tw.attention(call.q, call.k, call.v, **keywords, return_lse=True, strategy=strategy)
@@ -288,7 +289,7 @@ def test_rows_that_see_nothing_are_zero(keywords: dict[str, Any], strategy: str)
 
 
 @each_strategy
-def test_a_sink_of_rows_that_see_nothing(strategy: str) -> None:
+def test_a_sink_of_rows_that_see_nothing(strategy: AttentionStrategyName) -> None:
     call = plain()
     sinks = np.arange(4, dtype=np.float32)
     out, lse = tw.attention(
@@ -300,7 +301,7 @@ def test_a_sink_of_rows_that_see_nothing(strategy: str) -> None:
 
 @each_strategy
 @pytest.mark.parametrize("axis", ["batch", "heads", "queries", "keys", "d", "value_dim"])
-def test_sizes_of_zero(axis: str, strategy: str) -> None:
+def test_sizes_of_zero(axis: str, strategy: AttentionStrategyName) -> None:
     sizes = {"batch": 2, "heads": 4, "queries": 3, "keys": 5, "d": 8, "value_dim": 6, axis: 0}
     b, h, queries, keys, d, value_dim = sizes.values()
     rng = np.random.default_rng(0)
@@ -322,7 +323,7 @@ def test_heads_larger_than_any_kernel() -> None:
 
 @each_strategy
 @pytest.mark.parametrize("shape", [(), (2,), (3, 2), (3, 2, 1), (1, 2, 21), (3, 2, 21, 1)])
-def test_scales_by_head_and_token(shape: tuple[int, ...], strategy: str) -> None:
+def test_scales_by_head_and_token(shape: tuple[int, ...], strategy: AttentionStrategyName) -> None:
     rng = np.random.default_rng(11)
     call = Call(
         normal(rng, 3, 4, 5, 16),
@@ -338,7 +339,7 @@ def test_scales_by_head_and_token(shape: tuple[int, ...], strategy: str) -> None
 
 
 @each_strategy
-def test_scales_of_pages(strategy: str) -> None:
+def test_scales_of_pages(strategy: AttentionStrategyName) -> None:
     call = paged_call(np.random.default_rng(12))
     for name in "kv":
         array = getattr(call, name)
@@ -352,7 +353,7 @@ def test_scales_of_pages(strategy: str) -> None:
 
 
 @each_strategy
-def test_bits_depend_on_nothing_around_a_query(strategy: str) -> None:
+def test_bits_depend_on_nothing_around_a_query(strategy: AttentionStrategyName) -> None:
     """Threads, the batch and the rows beside a query change no bit of its result."""
     call = plain(queries=33, keys=300, d=32)
     expected = tw.attention(call.q, call.k, call.v, strategy=strategy, threads=1)
@@ -458,7 +459,9 @@ def test_problems_in_another_process_are_found_again() -> None:
 
 @each_strategy
 @pytest.mark.parametrize(("pages", "page", "d"), [(0, 3, 8), (2, 0, 8), (2, 3, 0), (0, 0, 0)])
-def test_caches_without_pages_rows_or_columns(strategy: str, pages: int, page: int, d: int) -> None:
+def test_caches_without_pages_rows_or_columns(
+    strategy: AttentionStrategyName, pages: int, page: int, d: int
+) -> None:
     """A block table may lead to nothing as long as no key is read; scales of keys too."""
     rows = min(pages, 1) * page
     q, cache = np.ones((2, 4, 3, d), np.float32), np.ones((pages, 2, page, d), np.float32)
@@ -477,7 +480,7 @@ def test_caches_without_pages_rows_or_columns(strategy: str, pages: int, page: i
 
 
 @each_strategy
-def test_no_sequence_at_all(strategy: str) -> None:
+def test_no_sequence_at_all(strategy: AttentionStrategyName) -> None:
     """Batches of 0 beside keys of one sequence, pages without a head, offsets of nothing."""
     q, k = np.ones((0, 4, 40, 8), np.float32), np.ones((1, 2, 33, 8), np.float32)
     calls: tuple[dict[str, Any], ...] = (

@@ -27,6 +27,7 @@ from tilewright.errors import (
     KeysMismatch,
     TilewrightError,
 )
+from tilewright.typing import AttentionLayoutName
 
 BATCH, HEADS, CAPACITY = 3, 2, 12
 
@@ -63,7 +64,7 @@ def appended(cache: Array, rows: Array, before: list[int], counts: list[int]) ->
     ("before", "counts"),
     [(5, None), (0, 4), ([5, 5, 5], [4, 4, 4]), ([0, 3, 8], None), ([2, 12, 0], [4, 0, 1])],
 )
-def test_rows_of_each_sequence(dtype: Any, layout: str, before: Any, counts: Any) -> None:
+def test_rows_of_each_sequence(dtype: Any, layout: AttentionLayoutName, before: Any, counts: Any) -> None:
     old, rows = caches(dtype), new(dtype=dtype)
     firsts, numbers = np.broadcast_to(before, BATCH).tolist(), np.broadcast_to(counts or 4, BATCH).tolist()
     expected = [appended(*pair, firsts, numbers) for pair in zip(old, rows, strict=True)]

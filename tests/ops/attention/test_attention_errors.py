@@ -40,6 +40,7 @@ from tilewright.errors import (
     OutShape,
     TilewrightError,
 )
+from tilewright.typing import AttentionStrategyName
 
 Q, K, V = filled((2, 4, 3, 8), seed=1), filled((2, 2, 5, 8), seed=2), filled((2, 2, 5, 6), seed=3)
 ROWS_Q, ROWS_K, ROWS_V = Q[0], K[0], V[0]  # packed sequences: 3 and 5 rows
@@ -224,6 +225,8 @@ def test_a_read_only_out() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["decode", "blocks", "unfused"])
-def test_entries_of_a_block_table_behind_the_last_key_are_not_looked_at(strategy: str) -> None:
+def test_entries_of_a_block_table_behind_the_last_key_are_not_looked_at(
+    strategy: AttentionStrategyName,
+) -> None:
     found = tw.attention(*QKV, **table([0, -1], [1, 99]), strategy=strategy)
     np.testing.assert_allclose(found, tw.attention(*QKV), rtol=1e-5)

@@ -161,14 +161,15 @@ def test_strides_of_any_kind() -> None:
     """Reversed, spread and repeated operands; dO of the gradient of a sum repeats one element."""
     arrays = operands(dtype=np.float32)
     dout = np.broadcast_to(np.float32(1.5), (2, HEADS, QUERIES, VALUE))
-    state = tw.attention(*arrays, return_lse=True)
-    expected = tw.attention_backward(np.array(dout), *arrays, *state)
+    out, lse = tw.attention(*arrays, return_lse=True)
+    state: dict[str, Any] = {"out": out, "lse": lse}
+    expected = tw.attention_backward(np.array(dout), *arrays, **state)
     spread = []
     for array in arrays:
         wide = np.full((*array.shape[:-1], 2 * array.shape[-1]), np.nan, np.float32)
         wide[..., ::2] = array
         spread.append(wide[:, :, ::-1, ::2][:, :, ::-1])
-    found = tw.attention_backward(dout, *spread, *state)
+    found = tw.attention_backward(dout, *spread, **state)
     for gradient, other in zip(found, expected, strict=True):
         assert np.array_equal(gradient, other)
 

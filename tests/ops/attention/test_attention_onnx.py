@@ -9,11 +9,12 @@ import pytest
 from support import Array
 
 import tilewright as tw
+from tilewright.typing import ScoreStageName
 
 onnx = pytest.importorskip("onnx")
 
 #: `qk_matmul_output_mode`, in its order.
-STAGES = ("product", "softcap", "mask", "softmax")
+STAGES: tuple[ScoreStageName, ...] = ("product", "softcap", "mask", "softmax")
 INPUTS = ("Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen")
 
 

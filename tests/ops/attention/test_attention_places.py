@@ -11,6 +11,7 @@ from support import Array
 
 import tilewright as tw
 from tilewright.ops.attention.backward_problem import reference
+from tilewright.typing import AttentionStrategyName
 
 STRATEGIES = ("blocks", "decode", "unfused")
 OFFSETS: tuple[Any, ...] = (0, 3, 23, 60, -4, -50, 2**60, -(2**60), [0, 9], np.array([40, -7], np.int32))
@@ -39,7 +40,7 @@ def distances(offset: Any, queries: int, keys: int) -> Array:
 
 @each_strategy
 @each_offset
-def test_causal_and_windows(strategy: str, offset: Any) -> None:
+def test_causal_and_windows(strategy: AttentionStrategyName, offset: Any) -> None:
     """The same as a mask of what is seen, in every schedule and type."""
     for dtype, near in ((np.float32, 1e-6), (ml_dtypes.bfloat16, 2e-2)):
         q, k, v = operands(dtype=dtype)
@@ -59,7 +60,7 @@ def test_causal_and_windows(strategy: str, offset: Any) -> None:
 
 @each_strategy
 @pytest.mark.parametrize("offset", [0, 3, -4, 60, [0, 9]], ids=str)
-def test_slopes(strategy: str, offset: Any) -> None:
+def test_slopes(strategy: AttentionStrategyName, offset: Any) -> None:
     q, k, v = operands()
     slopes = np.array([0.5, 0.25, 0.1, 0.0], np.float32)
     bias = -slopes.reshape(4, 1, 1) * np.abs(distances(offset, 9, 37)).astype(np.float32)
@@ -163,7 +164,7 @@ def test_gradients(offset: Any, dtype: Any) -> None:
 @pytest.mark.parametrize(
     "keywords", [{}, {"causal": True}, {"window": (30, 2)}, {"alibi_slopes": 0.2, "causal": True}], ids=str
 )
-def test_masks_of_fewer_keys(strategy: str, columns: int, keywords: dict[str, Any]) -> None:
+def test_masks_of_fewer_keys(strategy: AttentionStrategyName, columns: int, keywords: dict[str, Any]) -> None:
     """The keys behind them are excluded and not read; places are those among all keys."""
     q, k, v = operands()
     mask = np.random.default_rng(5).random((2, 1, 9, columns)) < 0.7
@@ -206,7 +207,7 @@ def test_gradients_of_keys_that_a_mask_leaves_out_are_zero() -> None:
 
 @each_strategy
 @pytest.mark.parametrize("columns", [9, 17, 18, 24])
-def test_masks_of_paged_keys(strategy: str, columns: int) -> None:
+def test_masks_of_paged_keys(strategy: AttentionStrategyName, columns: int) -> None:
     """The last axis counts keys of a sequence: the longest, up to all of the table, or fewer."""
     q, _, _ = operands(3)
     table, lengths = np.array([[2, 0, 1], [0, 1, 2]]), [17, 5]

@@ -12,8 +12,9 @@ from support import Array
 
 import tilewright as tw
 from tilewright.errors import InvalidChoice, MaskDtype
+from tilewright.typing import ScoreStageName
 
-STAGES = ("product", "softcap", "mask", "softmax")
+STAGES: tuple[ScoreStageName, ...] = ("product", "softcap", "mask", "softmax")
 each_stage = pytest.mark.parametrize("stage", STAGES)
 
 
@@ -44,7 +45,7 @@ def stages(q: Array, k: Array, softcap: float, bias: Array) -> dict[str, Array]:
 
 @each_stage
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
-def test_stages(stage: str, dtype: Any) -> None:
+def test_stages(stage: ScoreStageName, dtype: Any) -> None:
     """Of every type; results beside scores keep their bits."""
     q, k, v = operands(dtype)
     mask = np.where(np.random.default_rng(3).random((2, 1, 9, 21)) < 0.7, 0.5, -np.inf)
@@ -95,7 +96,7 @@ def test_scores_make_the_results_of_random_calls() -> None:
 
 
 @each_stage
-def test_layouts_axes_and_copies(stage: str) -> None:
+def test_layouts_axes_and_copies(stage: ScoreStageName) -> None:
     q, k, v = operands()
     out, scores = tw.attention(q, k, v, causal=True, return_scores=stage)
     turned = tw.attention(bshd(q), bshd(k), bshd(v), causal=True, return_scores=stage, layout="bshd")
@@ -116,7 +117,7 @@ def test_layouts_axes_and_copies(stage: str) -> None:
 
 
 @each_stage
-def test_packed_and_paged_sequences(stage: str) -> None:
+def test_packed_and_paged_sequences(stage: ScoreStageName) -> None:
     """The shape is that of a mask: of the longest sequence, -inf or 0 where there is no query or key."""
     nothing = 0 if stage == "softmax" else -np.inf
     q, k, v = operands()

@@ -15,6 +15,7 @@ from support import Array
 import tilewright as tw
 from tilewright.errors import InvalidChoice, NoStates, StateLayouts, StateShape
 from tilewright.ops.attention.state import AttentionState
+from tilewright.typing import AttentionLayoutName
 
 #: What two roundings may make of results of normal operands.
 NEAR = {np.float32: 1e-6, np.float64: 1e-14, np.float16: 1e-3, ml_dtypes.bfloat16: 8e-3}
@@ -23,7 +24,7 @@ each_type = pytest.mark.parametrize("dtype", NEAR, ids=lambda kind: np.dtype(kin
 
 
 def operands(
-    dtype: Any, keys: int = 100, queries: int = 2, layout: str = "bhsd"
+    dtype: Any, keys: int = 100, queries: int = 2, layout: AttentionLayoutName = "bhsd"
 ) -> tuple[Array, Array, Array]:
     random = np.random.default_rng(keys)
     shapes = ((2, 6, queries, 16), (2, 3, keys, 16), (2, 3, keys, 12))
@@ -42,7 +43,7 @@ def parts(q: Array, k: Array, v: Array, cuts: tuple[int, ...], **keywords: Any) 
 @each_type
 @pytest.mark.parametrize("layout", ["bhsd", "bshd"])
 @pytest.mark.parametrize("queries", [2, 40])
-def test_parts_make_the_whole(dtype: Any, layout: str, queries: int) -> None:
+def test_parts_make_the_whole(dtype: Any, layout: AttentionLayoutName, queries: int) -> None:
     """Also where a part is empty, and of as many queries as go in blocks."""
     q, k, v = operands(dtype, queries=queries, layout=layout)
     expected, lse = tw.attention(q, k, v, layout=layout, return_lse=True)
@@ -101,7 +102,7 @@ def test_states_keep_their_layout() -> None:
     with pytest.raises(StateLayouts, match="'bhsd'"):
         tw.merge_attention(states, layout="bhsd")
     with pytest.raises(InvalidChoice, match="layout"):
-        tw.merge_attention(plain, layout="sbhd")
+        tw.merge_attention(plain, layout="sbhd")  # type: ignore[arg-type]
 
 
 def test_parts_are_not_rounded_to_the_type_of_queries() -> None:

@@ -15,6 +15,7 @@ import tilewright as tw
 from tilewright import errors
 from tilewright.compiler.pipeline import run_stages
 from tilewright.spec.dtype import DTYPES
+from tilewright.typing import ActivationName
 
 CHAINS: tuple[tuple[tuple[int, ...], tuple[str | None, ...]], ...] = (
     ((40, 70, 50), ("relu", None)),
@@ -38,7 +39,7 @@ class Case:
         self.biases: list[Array] = [random.standard_normal(n).astype(acc) for n in sizes[1:]]
         self.packed = [tw.pack(weight) for weight in self.weights]
 
-    def layer_by_layer(self, activations: tuple[str | None, ...], *, bias: bool = True) -> Array:
+    def layer_by_layer(self, activations: tuple[ActivationName | None, ...], *, bias: bool = True) -> Array:
         value = self.x
         for weight, vector, name in zip(self.weights, self.biases, activations, strict=True):
             value = tw.matmul(value, weight, bias=vector if bias else None, activation=name)

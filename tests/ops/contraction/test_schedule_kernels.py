@@ -11,6 +11,7 @@ from tiers import draws
 
 import tilewright as tw
 from tilewright.ops.contraction.problem import Main
+from tilewright.typing import UnaryName
 
 #: Subscripts and shapes, each of another primitive, layout or type of dimension.
 PRODUCTS: dict[str, tuple[tuple[int, ...], ...]] = {
@@ -41,7 +42,7 @@ def test_products(subscripts: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("main", ["identity", "relu"])
 @pytest.mark.parametrize("subscripts", ["abc->cba", "abc->bac", "abc->abc", "a->a", "abcd->dbca", "aab->ba"])
-def test_one_operand(subscripts: str, main: str) -> None:
+def test_one_operand(subscripts: str, main: UnaryName) -> None:
     sizes = {"a": 12, "b": 35, "c": 21, "d": 3}
     array = filled(tuple(sizes[label] for label in subscripts.partition("->")[0]), "f4")
     expected = np.einsum(subscripts, array)

@@ -369,7 +369,7 @@ def test_calls_without_operands_or_with_unknown_keywords() -> None:
         with pytest.raises(OperandCount):
             tw.einsum(*arguments)
     with pytest.raises(UnexpectedKeyword, match="where"):
-        tw.einsum("i", np.ones(3), where=True)  # type: ignore[call-arg]
+        tw.einsum("i", np.ones(3), where=True)  # type: ignore[call-overload]
     path = ["einsum_path", (2, 3), (0, 1)]
     for kind in (InvalidPath, RuntimeError, ValueError):
         with pytest.raises(kind):

@@ -152,9 +152,9 @@ def test_bad_out_of_a_known_call() -> None:
     with pytest.raises(OutShape):
         tw.einsum("ij,jk->ik", a, b, out=np.zeros((4, 3), np.float32))
     with pytest.raises(OutNotArray):
-        tw.einsum("ij,jk->ik", a, b, out=[[0.0] * 4] * 3)  # type: ignore[arg-type]
+        tw.einsum("ij,jk->ik", a, b, out=[[0.0] * 4] * 3)  # type: ignore[call-overload]
     with pytest.raises(TypeError):
-        tw.einsum("ij,jk->ik", a, b, outer=out)  # type: ignore[call-arg]
+        tw.einsum("ij,jk->ik", a, b, outer=out)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("optimize", [True, False, "greedy", "optimal", "auto", [(0, 1), (0, 1)]])
@@ -333,7 +333,7 @@ def test_lists_of_labels() -> None:
         np.testing.assert_array_equal(out, np.einsum(*form))
     tw.einsum(a, [0, 1], [1, 0])
     with pytest.raises(SublistLabel):
-        tw.einsum(a, [0, 1.0], [1, 0])
+        tw.einsum(a, [0, 1.0], [1, 0])  # type: ignore[list-item]
 
 
 def test_types_that_differ_are_converted_first() -> None:

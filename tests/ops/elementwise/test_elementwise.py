@@ -143,7 +143,7 @@ def test_the_oracle_computes_every_element() -> None:
 
 def test_errors() -> None:
     with pytest.raises(InvalidChoice, match="approximate"):
-        tw.gelu([1.0], approximate="erf")
+        tw.gelu([1.0], approximate="erf")  # type: ignore[arg-type]
     with pytest.raises(UnsupportedDtype):
         tw.exp(np.ones(3, np.complex64))
     out = np.full(3, 7.0)

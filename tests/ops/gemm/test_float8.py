@@ -86,7 +86,7 @@ def test_transposes_move_every_value(dtype: DType) -> None:
 def test_stored_weights(dtype: DType, activation: DType, rows: int) -> None:
     """Depths and columns that end within a word and within a panel; few rows, and panels of many."""
     weight, x = wholes(dtype, 65, 333), wholes(activation, rows, 333)
-    packed = tw.pack(weight.T, form=dtype.name)
+    packed = tw.pack(weight.T, form=dtype.name)  # type: ignore[arg-type]
     assert packed.form.weights is not None
     assert packed.form.weights.name == dtype.name
     assert packed.data4d.itemsize == 1
@@ -99,13 +99,14 @@ def test_stored_weights(dtype: DType, activation: DType, rows: int) -> None:
 @pytest.mark.parametrize("activation", [F32, BF16], ids=str)
 def test_every_value_of_a_weight(dtype: DType, activation: DType) -> None:
     weight, one = every(dtype)[np.newaxis], np.ones((1, 1), activation.numpy)
-    assert_same(tw.matmul(one, tw.pack(weight, form=dtype.name)), weight.astype(np.float64))
+    packed = tw.pack(weight, form=dtype.name)  # type: ignore[arg-type]
+    assert_same(tw.matmul(one, packed), weight.astype(np.float64))
 
 
 @each_type
 def test_a_weight_of_wider_floats_is_rounded_to_the_form_that_is_asked_for(dtype: DType) -> None:
     weight = np.random.default_rng(0).standard_normal((40, 30)).astype(np.float32)
-    packed = tw.pack(weight, form=dtype.name)
+    packed = tw.pack(weight, form=dtype.name)  # type: ignore[arg-type]
     np.testing.assert_array_equal(tw.unpack(packed), weight.astype(dtype.numpy).astype(np.float32))
 
 

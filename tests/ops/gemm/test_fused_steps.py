@@ -14,8 +14,9 @@ import tilewright as tw
 from tilewright.errors import InvalidScalar, OperandMismatch, StepDtype, StepOperands, StepShape
 from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Scale
 from tilewright.spec.functions import UnaryOp, meaning
+from tilewright.typing import ActivationName
 
-ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh")
+ACTIVATIONS: tuple[ActivationName, ...] = ("relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh")
 #: Every branch of `auto`: dots, one deep row, few rows streamed, tiles in place, loops of several depths.
 SIZES = (
     *((1, 1, 1), (1, 33, 700), (40, 1, 900), (5, 70, 64), (3, 5000, 900), (100, 130, 70)),
@@ -25,11 +26,13 @@ SIZES = (
 ULPS, SLOPE = 4, 1.13
 
 
-def activated(values: Array, activation: str | None) -> Array:
+def activated(values: Array, activation: ActivationName | None) -> Array:
     return values if activation is None else meaning(UnaryOp(activation), values)
 
 
-def assert_close(found: Array, a: Array, b: Array, bias: Array | float, activation: str | None) -> None:
+def assert_close(
+    found: Array, a: Array, b: Array, bias: Array | float, activation: ActivationName | None
+) -> None:
     """Promise 4 on the sums and the bias, through a function of slope SLOPE, and the function's own ulps."""
     wide = [np.asarray(array).astype(np.float64) for array in (a, b, bias)]
     exact = wide[0] @ wide[1] + wide[2]
@@ -51,7 +54,7 @@ def assert_close(found: Array, a: Array, b: Array, bias: Array | float, activati
 @pytest.mark.parametrize(
     ("activation", "dtype", "axis"), pairwise([None, *ACTIVATIONS], ["f4", "f8"], ["columns", "rows"])
 )
-def test_every_branch(activation: str | None, dtype: str, axis: str) -> None:
+def test_every_branch(activation: ActivationName | None, dtype: str, axis: str) -> None:
     for number, (m, n, k) in enumerate(SIZES):
         a, b = rough((m, k), dtype, number), rough((k, n), dtype, number + 1)
         bias = rough((n,), dtype, 3) if axis == "columns" else rough((m, 1), dtype, 4)
@@ -176,7 +179,7 @@ def test_nan_and_infinity_go_through() -> None:
 
 
 @pytest.mark.parametrize("activation", [None, "relu", "gelu"])
-def test_repeated_calls_of_every_layout_give_the_same_bits(activation: str | None) -> None:
+def test_repeated_calls_of_every_layout_give_the_same_bits(activation: ActivationName | None) -> None:
     a, b, bias = rough((30, 40)), rough((40, 50), seed=1), rough((50,), seed=2)
     options: dict[str, Any] = {"bias": bias, "activation": activation}
     expected = tw.matmul(np.array(a.tolist(), "f4"), b, dtype="f4", **options)
@@ -190,7 +193,7 @@ def test_repeated_calls_of_every_layout_give_the_same_bits(activation: str | Non
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", "tanh"])
-def test_no_flag_is_raised_by_padding(activation: str) -> None:
+def test_no_flag_is_raised_by_padding(activation: ActivationName) -> None:
     for m, n, k in ((1, 5, 9), (5, 37, 20), (30, 33, 70), (40, 1, 30)):
         # Small ones: GELU of -20 is subnormal.
         a, b, bias = 0.1 * rough((m, k)), rough((k, n), seed=1), rough((n,), seed=2)
@@ -202,7 +205,7 @@ def test_no_flag_is_raised_by_padding(activation: str) -> None:
 
 @pytest.mark.parametrize("activation", [None, "gelu", "silu"])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "bfloat16"])
-def test_rows_do_not_depend_on_each_other(activation: str | None, dtype: str) -> None:
+def test_rows_do_not_depend_on_each_other(activation: ActivationName | None, dtype: str) -> None:
     """Promise 5: bitwise the same whatever the number of rows."""
     if dtype == "bfloat16":
         dtype = pytest.importorskip("ml_dtypes").bfloat16

@@ -11,6 +11,7 @@ from support import Array
 
 import tilewright as tw
 from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedWeight, ScaleShape, UnsupportedArgument
+from tilewright.typing import ActivationName
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 TYPES = [np.dtype(np.float32), np.dtype(np.float16), BF16]
@@ -101,7 +102,7 @@ def test_sums_of_integers_are_exact(m: int, n: int, k: int) -> None:
 
 
 @pytest.mark.parametrize("activation", [None, "relu", "silu"])
-def test_bias_and_activation_in_one_pass(activation: str | None) -> None:
+def test_bias_and_activation_in_one_pass(activation: ActivationName | None) -> None:
     x, w, bias = data((17, 500), seed=2), data((500, 45), seed=3), data((45,), seed=4)
     rows, packed = tw.quantize_rows(x), tw.quantize_weights(w)
     found = tw.linear(rows, packed, bias, activation)

@@ -26,6 +26,7 @@ from tilewright.errors import (
     ScaleShape,
     ShapeMismatch,
 )
+from tilewright.typing import ActivationName, WeightForm
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 F32 = np.dtype(np.float32)
@@ -58,7 +59,7 @@ def data(shape: tuple[int, ...], dtype: np.dtype[np.generic] = F32, seed: int = 
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
-def packed_of(form: dict[str, Any] | str, w: Array) -> Any:
+def packed_of(form: dict[str, Any] | WeightForm, w: Array) -> Any:
     return tw.pack(w, form=form) if isinstance(form, str) else tw.quantize_weights(w, **form)
 
 
@@ -81,7 +82,7 @@ def assert_within(found: Array, x: Array, packed: Any) -> None:
 
 @pytest.mark.parametrize(("form", "dtype"), FORMS_AND_ROWS, ids=str)
 def test_few_rows_are_rows_of_many_and_within_the_bound(
-    form: dict[str, Any] | str, dtype: np.dtype[np.generic]
+    form: dict[str, Any] | WeightForm, dtype: np.dtype[np.generic]
 ) -> None:
     # Forms that meet both types of rows share the sizes between them.
     shared = len(ROWS[str(form)]) > 1 and not EVERY_TEST_RUNS
@@ -145,7 +146,7 @@ def test_signed_and_unsigned_elements_of_others() -> None:
 
 
 @pytest.mark.parametrize("form", [*FORMS[::3], "bf16", "f16"], ids=str)
-def test_files_and_pickles(form: dict[str, Any] | str, tmp_path: Path) -> None:
+def test_files_and_pickles(form: dict[str, Any] | WeightForm, tmp_path: Path) -> None:
     packed = packed_of(form, data((130, 70), seed=5))
     assert pickle.loads(pickle.dumps(packed)) == packed
     packed.save(tmp_path / "w")
@@ -177,7 +178,7 @@ def test_shapes_and_outs() -> None:
 
 
 @pytest.mark.parametrize(("form", "dtype"), FORMS_AND_ROWS, ids=str)
-def test_weights_without_elements(form: dict[str, Any] | str, dtype: np.dtype[np.generic]) -> None:
+def test_weights_without_elements(form: dict[str, Any] | WeightForm, dtype: np.dtype[np.generic]) -> None:
     for (k, n), rows in product([(0, 5), (5, 0), (0, 0)], (1, 40)):
         packed, x = packed_of(form, np.empty((k, n))), np.ones((rows, k), dtype)
         assert tw.unpack(packed).shape == (k, n)
@@ -189,7 +190,7 @@ def test_weights_without_elements(form: dict[str, Any] | str, dtype: np.dtype[np
 
 
 @pytest.mark.parametrize("form", [I8, I4, FORMS[-1], "bf16"], ids=str)
-def test_many_rows_without_elements(form: dict[str, Any] | str) -> None:
+def test_many_rows_without_elements(form: dict[str, Any] | WeightForm) -> None:
     with within(20):
         packed = packed_of(form, np.empty((2**32, 0), np.float32))
         assert tw.unpack(packed).shape == (2**32, 0)
@@ -247,7 +248,7 @@ def test_bad_input() -> None:
     with pytest.raises(QuantisedRange, match="zeros of 8 bits"):
         tw.pack_quantized(q, np.ones(6), np.full((1, 6), 0.5))
     with pytest.raises(InvalidChoice, match="form"):
-        tw.pack(w, form="f8")
+        tw.pack(w, form="f8")  # type: ignore[arg-type]
     with pytest.raises(PackedDtype):
         tw.matmul(w.T.astype(np.float64), packed)
     with pytest.raises(InvalidChoice, match="dtype"):
@@ -271,7 +272,7 @@ LAYERS = [(I8, F32, None), (I4, F32, "gelu"), (I4, BF16, "gelu"), ("bf16", BF16,
     ids=str,
 )
 def test_a_linear_layer_in_one_pass(
-    form: dict[str, Any] | str, activation: str | None, dtype: np.dtype[np.generic]
+    form: dict[str, Any] | WeightForm, activation: ActivationName | None, dtype: np.dtype[np.generic]
 ) -> None:
     packed, x, bias = (
         packed_of(form, data((1500, 150), seed=8)),
@@ -298,7 +299,7 @@ def test_a_linear_layer_in_one_pass(
 
 @pytest.mark.parametrize("form", [I8, I4, "f16"], ids=str)
 @pytest.mark.parametrize("rows", [1, 8, 40])
-def test_threads_change_no_bit(form: dict[str, Any] | str, rows: int) -> None:
+def test_threads_change_no_bit(form: dict[str, Any] | WeightForm, rows: int) -> None:
     packed, x = packed_of(form, data((1100, 1500), seed=12)), data((rows, 1100), BF16, 13)
     expected = tw.matmul(x, packed, threads=1)
     for threads in (2, 3, 5):

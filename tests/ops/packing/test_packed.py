@@ -20,6 +20,7 @@ import tilewright as tw
 from tilewright import errors
 from tilewright.ops.packing.matrix import PANEL_ALIGNMENT, PackedMatrix
 from tilewright.spec.dtype import DTYPES, F32, GEMM_DTYPES, Kind
+from tilewright.typing import ActivationName, RoleName
 
 #: Sizes around register tiles, vectors, depth blocks and their edges.
 SIZES = ((1, 1, 2), (1, 100, 33), (5, 700, 70), (13, 64, 32), (100, 1200, 100), (37, 513, 257), (2, 3, 5))
@@ -50,7 +51,7 @@ def same_bits(found: Array, expected: Array) -> bool:
         for role in ("ab" if EVERY_TEST_RUNS or found is F32 else "ab"[number % 2])
     ],
 )
-def test_products_have_the_bits_of_unpacked_ones(dtype: str, role: str) -> None:
+def test_products_have_the_bits_of_unpacked_ones(dtype: str, role: RoleName) -> None:
     """Of every type; types take turns with the operand that is packed."""
     for m, k, n in SIZES:
         a, b = values((m, k), dtype, 1), values((k, n), dtype, 2)
@@ -68,7 +69,8 @@ def test_few_rows_have_the_bits_of_many(m: int) -> None:
 @each_dtype
 def test_unpack_gives_back_every_bit(dtype: str) -> None:
     matrix = values((67, 45), dtype)
-    for layout, role in product(LAYOUTS, "ab"):
+    roles: tuple[RoleName, ...] = ("a", "b")
+    for layout, role in product(LAYOUTS, roles):
         packed = tw.pack(LAYOUTS[layout](matrix), role=role)
         assert same_bits(tw.unpack(packed), matrix), (layout, role)
         assert tw.unpack(packed).flags.c_contiguous, (layout, role)
@@ -82,7 +84,7 @@ def test_unpack_gives_back_every_bit(dtype: str) -> None:
     dtype=st.sampled_from(["f32", "bf16", "f64", "i8"]),
 )
 def test_any_tiles_round_trip(
-    shape: tuple[int, int], tiles: tuple[int, int] | None, role: str, dtype: str
+    shape: tuple[int, int], tiles: tuple[int, int] | None, role: RoleName, dtype: str
 ) -> None:
     matrix = values(shape, dtype)
     packed = tw.pack(matrix, role=role, tiles=tiles)
@@ -331,7 +333,7 @@ def test_what_cannot_be_packed_is_refused() -> None:
     with pytest.raises(errors.UnsupportedDtype):
         tw.pack(np.array([["a"]]))
     with pytest.raises(errors.InvalidChoice):
-        tw.pack(np.ones((3, 3)), role="c")
+        tw.pack(np.ones((3, 3)), role="c")  # type: ignore[arg-type]
     for tiles in ((0, 1), (4,), (4, 1, 1), (2.5, 1)):
         with pytest.raises(errors.InvalidTiles):
             tw.pack(np.ones((3, 3)), tiles=tiles)  # type: ignore[arg-type]
@@ -360,7 +362,9 @@ LAYERS = {("f32", None, True), ("f32", "gelu", False), ("f64", "relu", True), ("
         for layer in product(("f32", "f64", "bf16", "f16"), (None, "relu", "gelu"), (True, False))
     ],
 )
-def test_linear_has_the_bits_of_matmul(dtype: str, activation: str | None, *, biased: bool) -> None:
+def test_linear_has_the_bits_of_matmul(
+    dtype: str, activation: ActivationName | None, *, biased: bool
+) -> None:
     weight = values((45, 70), dtype, 2)
     packed, bias = tw.pack(weight.T), values((45,), dtype, 3) if biased else None
     for shape in ((1,), (7,), (3, 5), (40,)):

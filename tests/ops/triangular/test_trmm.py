@@ -52,10 +52,12 @@ from tilewright.ops.triangular.trmm_call import Triangular, trmm_kernel
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, DType
 from tilewright.spec.problem import Layout, ProductTypes
+from tilewright.typing import SideName
 
 #: More depths than a block has, with a tail; half of them are no multiple of a register tile's rows.
 DEEP = 1035
-KINDS = [*itertools.product(("left", "right"), (True, False), (True, False))]
+SIDES: tuple[SideName, ...] = ("left", "right")
+KINDS = [*itertools.product(SIDES, (True, False), (True, False))]
 
 
 def triangle(a: Array, *, lower: bool, unit: bool) -> Array:
@@ -67,7 +69,7 @@ def triangle(a: Array, *, lower: bool, unit: bool) -> Array:
     return found
 
 
-def product(a: Array, b: Array, *, lower: bool = True, unit: bool = False, side: str = "left") -> Array:
+def product(a: Array, b: Array, *, lower: bool = True, unit: bool = False, side: SideName = "left") -> Array:
     t = triangle(a, lower=lower, unit=unit)
     found: Array = t @ b if side == "left" else b @ t
     return found
@@ -97,7 +99,7 @@ def in_strides(array: Array) -> Array:
 
 
 @pytest.mark.parametrize(("side", "lower", "unit"), KINDS)
-def test_rounding_is_bounded(side: str, lower: bool, unit: bool) -> None:
+def test_rounding_is_bounded(side: SideName, lower: bool, unit: bool) -> None:
     a = rough((DEEP, DEEP), seed=1)
     b = rough((DEEP, 40) if side == "left" else (40, DEEP), seed=2)
     found = tw.trmm(a, b, alpha=0.5, side=side, lower=lower, unit=unit)
@@ -185,7 +187,7 @@ def test_complex_factors() -> None:
 
 
 @pytest.mark.parametrize(("side", "lower", "unit"), KINDS)
-def test_what_is_beyond_the_triangle_means_nothing(side: str, lower: bool, unit: bool) -> None:
+def test_what_is_beyond_the_triangle_means_nothing(side: SideName, lower: bool, unit: bool) -> None:
     """NaN beyond the triangle, in out, and with alpha = 0 everywhere."""
     a, b = filled((50, 50), seed=1), filled((50, 50), seed=2)
     expected = product(a, b, side=side, lower=lower, unit=unit)
@@ -199,7 +201,7 @@ def test_what_is_beyond_the_triangle_means_nothing(side: str, lower: bool, unit:
 
 
 @pytest.mark.parametrize(("side", "lower", "unit"), KINDS)
-def test_not_finite_numbers_stay_where_they_are_multiplied(side: str, lower: bool, unit: bool) -> None:
+def test_not_finite_numbers_stay_where_they_are_multiplied(side: SideName, lower: bool, unit: bool) -> None:
     """A NaN in row p of b reaches the rows whose sums have a depth p, and no other one of their tiles."""
     a, b = np.abs(filled((60, 60), seed=1)) + 1, filled((60, 60), seed=2)
     for p in (0, 7, 29, 59):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from tilewright.errors import InvalidWindow, shown
 from tilewright.preparing import importing
 from tilewright.spec.arguments import as_flag, as_integer, as_items, parse_choice
+from tilewright.typing import CausalName
 
 #: Farthest that a window reaches and that queries are from the first key. No sequence is as long, and sums of
 #: a few such numbers fit in int64.
@@ -20,8 +21,7 @@ FARTHEST = 1 << 60
 class Causal(Enum):
     """Alignment of queries with keys: the last query at the last key, or the first at the first."""
 
-    LOWER_RIGHT = "lower_right"
-    UPPER_LEFT = "upper_left"
+    LOWER_RIGHT, UPPER_LEFT = get_args(CausalName)
 
 
 @dataclass(frozen=True)

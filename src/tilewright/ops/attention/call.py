@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from enum import Enum
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from tilewright.ops.attention.problem import Attention, Schedule
 from tilewright.ops.attention.scores import ScoreStage, attention_scores
 from tilewright.ops.attention.unfused import run_unfused
 from tilewright.spec.arguments import check_flag, parse_choice
+from tilewright.typing import AttentionStrategyName
 
 logger = logging.getLogger("tilewright")
 
@@ -31,10 +32,7 @@ logger = logging.getLogger("tilewright")
 class AttentionStrategy(Enum):
     """Strategies for computing attention."""
 
-    AUTO = "auto"
-    BLOCKS = "blocks"
-    DECODE = "decode"
-    UNFUSED = "unfused"
+    AUTO, BLOCKS, DECODE, UNFUSED = get_args(AttentionStrategyName)
 
 
 @lru_cache(maxsize=256)

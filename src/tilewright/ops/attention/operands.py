@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from enum import Enum
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -46,13 +46,13 @@ from tilewright.ops.attention.sequences import (
 from tilewright.ops.gemm.call import check_out, direct_out
 from tilewright.spec.arguments import parse_choice, real_number
 from tilewright.spec.dtype import F32, F64, I8, DType, find_numpy_dtype
+from tilewright.typing import AttentionLayoutName
 
 
 class AttentionLayout(Enum):
     """The order of the axes: batch, heads, sequence, elements of a head."""
 
-    BHSD = "bhsd"
-    BSHD = "bshd"
+    BHSD, BSHD = get_args(AttentionLayoutName)
 
 
 class Keywords(NamedTuple):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack, overload
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tilewright.calls.exchange import exchanging
 from tilewright.calls.repeated import repeated
@@ -14,8 +14,94 @@ from tilewright.ops.attention import backward_call, call, kv_cache, state
 from tilewright.ops.attention.operands import Keywords
 from tilewright.ops.attention.state import AttentionState
 from tilewright.threads.pool import limited
+from tilewright.typing import (
+    ArrayLike,
+    AttentionLayoutName,
+    AttentionStrategyName,
+    CausalName,
+    ScoreStageName,
+)
 
 
+class AttentionKeywords(TypedDict, total=False):
+    """The keywords that say what attention computes, for type checkers; `attention` documents them."""
+
+    mask: ArrayLike | None
+    causal: bool | CausalName
+    scale: float | None
+    window: tuple[int | None, int | None] | None
+    q_offset: ArrayLike | None
+    softcap: float | None
+    alibi_slopes: ArrayLike | None
+    sinks: ArrayLike | None
+    q_lengths: ArrayLike | None
+    kv_lengths: ArrayLike | None
+    cu_seqlens_q: ArrayLike | None
+    cu_seqlens_k: ArrayLike | None
+    block_table: ArrayLike | None
+    key_scales: ArrayLike | None
+    value_scales: ArrayLike | None
+    layout: AttentionLayoutName
+
+
+class _AttentionCall(AttentionKeywords, total=False):
+    """The same, and how the result is computed."""
+
+    out: NDArray[Any] | None
+    strategy: AttentionStrategyName
+    threads: int | None
+
+
+@overload
+def attention(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    *,
+    return_lse: Literal[False] = False,
+    return_scores: None = None,
+    **keywords: Unpack[_AttentionCall],
+) -> NDArray[Any]: ...
+@overload
+def attention(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    *,
+    return_lse: Literal[True],
+    return_scores: None = None,
+    **keywords: Unpack[_AttentionCall],
+) -> tuple[NDArray[Any], NDArray[Any]]: ...
+@overload
+def attention(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    *,
+    return_lse: Literal[False] = False,
+    return_scores: ScoreStageName,
+    **keywords: Unpack[_AttentionCall],
+) -> tuple[NDArray[Any], NDArray[Any]]: ...
+@overload
+def attention(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    *,
+    return_lse: Literal[True],
+    return_scores: ScoreStageName,
+    **keywords: Unpack[_AttentionCall],
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
+@overload
+def attention(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    *,
+    return_lse: bool,
+    return_scores: ScoreStageName | None = None,
+    **keywords: Unpack[_AttentionCall],
+) -> NDArray[Any] | tuple[NDArray[Any], ...]: ...
 @repeated
 def attention(
     q: ArrayLike,
@@ -23,7 +109,7 @@ def attention(
     v: ArrayLike,
     *,
     mask: ArrayLike | None = None,
-    causal: bool | str = False,
+    causal: bool | CausalName = False,
     scale: float | None = None,
     window: tuple[int | None, int | None] | None = None,
     q_offset: ArrayLike | None = None,
@@ -37,11 +123,11 @@ def attention(
     block_table: ArrayLike | None = None,
     key_scales: ArrayLike | None = None,
     value_scales: ArrayLike | None = None,
-    layout: str = "bhsd",
+    layout: AttentionLayoutName = "bhsd",
     out: NDArray[Any] | None = None,
     return_lse: bool = False,
-    return_scores: str | None = None,
-    strategy: str = "auto",
+    return_scores: ScoreStageName | None = None,
+    strategy: AttentionStrategyName = "auto",
     threads: int | None = None,
 ) -> Any:
     """softmax(scale · q·kᵀ + ...) · v, fused: the full score matrix is never materialised.
@@ -171,7 +257,7 @@ def append_kv(
     *,
     new_lengths: ArrayLike | None = None,
     block_table: ArrayLike | None = None,
-    layout: str = "bhsd",
+    layout: AttentionLayoutName = "bhsd",
 ) -> NDArray[Any]:
     """Write new keys and values behind those that caches hold, in place, and return the new lengths.
 
@@ -224,7 +310,12 @@ def append_kv(
 @named_in_errors
 @exchanging
 def attention_partial(
-    q: ArrayLike, k: ArrayLike, v: ArrayLike, *, threads: int | None = None, **keywords: Any
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    *,
+    threads: int | None = None,
+    **keywords: Unpack[AttentionKeywords],
 ) -> AttentionState:
     """Attention to a part of the keys, in a form that `merge_attention` combines with other parts.
 
@@ -272,7 +363,11 @@ def attention_partial(
 
 @named_in_errors
 @exchanging
-def merge_attention(states: Iterable[AttentionState], *, layout: str | None = None) -> AttentionState:
+def merge_attention(
+    states: Iterable[AttentionState | tuple[ArrayLike, ArrayLike, ArrayLike]],
+    *,
+    layout: AttentionLayoutName | None = None,
+) -> AttentionState:
     """The state of all keys from those of their parts: sums weighted by e^row_max, in the order given.
 
     Associative and commutative up to rounding: states of merged states may be merged again. The same states
@@ -319,7 +414,7 @@ def attention_backward(
     lse: ArrayLike,
     *,
     mask: ArrayLike | None = None,
-    causal: bool | str = False,
+    causal: bool | CausalName = False,
     scale: float | None = None,
     window: tuple[int | None, int | None] | None = None,
     q_offset: ArrayLike | None = None,
@@ -330,7 +425,7 @@ def attention_backward(
     kv_lengths: ArrayLike | None = None,
     cu_seqlens_q: ArrayLike | None = None,
     cu_seqlens_k: ArrayLike | None = None,
-    layout: str = "bhsd",
+    layout: AttentionLayoutName = "bhsd",
     threads: int | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """The gradients of `attention` with respect to q, k and v, fused as it is.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import get_args
 
 import numpy as np
 
@@ -16,15 +17,13 @@ from tilewright.ops.attention.unfused import (
     query_heads,
     scaled_products,
 )
+from tilewright.typing import ScoreStageName
 
 
 class ScoreStage(Enum):
     """The stages of the scores, in order."""
 
-    PRODUCT = "product"
-    SOFTCAP = "softcap"
-    MASK = "mask"
-    SOFTMAX = "softmax"
+    PRODUCT, SOFTCAP, MASK, SOFTMAX = get_args(ScoreStageName)
 
 
 def attention_scores(prepared: PreparedAttention, stage: ScoreStage) -> Array:

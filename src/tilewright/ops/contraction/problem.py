@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.problem import Operand, ProductTypes, exact_dtype
 from tilewright.spec.records import set_fields
 from tilewright.spec.roles import DimensionRole
+from tilewright.typing import FirstTouchName, MainName
 
 
 class Main(Enum):
@@ -46,17 +47,13 @@ class Main(Enum):
     operands packed on the fly, block by block, by tables of offsets.
     """
 
-    GEMM = "gemm"
-    BRGEMM = "brgemm"
-    PACKED_GEMM = "packed_gemm"
+    GEMM, BRGEMM, PACKED_GEMM = get_args(MainName)
 
 
 class FirstTouch(Enum):
     """How out is initialised before the first product is added: not at all, by zeros, by a bias."""
 
-    NONE = "none"
-    ZERO = "zero"
-    BIAS = "bias"
+    NONE, ZERO, BIAS = get_args(FirstTouchName)
 
 
 @dataclass(frozen=True, init=False)

@@ -16,18 +16,19 @@ from tilewright.ops.gemm.call import find_dtype
 from tilewright.spec.arguments import as_sizes
 from tilewright.spec.dtype import DType
 from tilewright.spec.functions import UnaryOp
+from tilewright.typing import FirstTouchName, MainName, UnaryName
 
 
 @named_in_errors
 def einsum_contraction(
     subscripts: str,
     /,
-    *operands: Any,
+    *operands: Array | Sequence[int],
     dtype: DType | str | None = None,
     out_dtype: DType | str | None = None,
     out_strides: Sequence[int] | None = None,
-    main: str | None = None,
-    first: str | None = None,
+    main: MainName | UnaryName | None = None,
+    first: FirstTouchName | None = None,
     last: str | None = None,
 ) -> Contraction:
     """The contraction that subscripts name, with no schedule yet: a dimension for each label.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from tilewright.calls.foreign import as_array, foreign_operand, leave_to_numpy, viewed, wrapped
 from tilewright.calls.operands import Array
@@ -21,6 +21,7 @@ from tilewright.ops.gemm.call import check_out, find_dtype, product_shapes, resu
 from tilewright.ops.gemm.gufuncs import Options, ProductFunction, call
 from tilewright.ops.matmul.public import multiplied
 from tilewright.spec.arguments import MAX_SIZE, MOST_AXES, as_integer, as_integers, as_items
+from tilewright.typing import ArrayLike, Casting, Order
 
 #: Labels of axes, more than two arrays can have: Latin letters with signs and what follows them.
 _FIRST_LABEL = 0x100
@@ -72,7 +73,7 @@ def _contract(function: str, a: Array, b: Array, labels_a: str, labels_b: str, l
 
 
 @repeated
-def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> NDArray[Any]:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int | Sequence[int]] = 2) -> NDArray[Any]:
     """The sum over axes of a and of b of products of elements: `numpy.tensordot`.
 
     Parameters
@@ -146,7 +147,7 @@ def _pairs(axes: Any, a: Array, b: Array) -> tuple[list[int], list[int]]:
 
 
 @repeated
-def inner(a: ArrayLike, b: ArrayLike, /) -> Any:
+def inner(a: ArrayLike, b: ArrayLike, /) -> NDArray[Any]:
     """Products of elements summed over the last axes of both: `numpy.inner`.
 
     Parameters
@@ -169,7 +170,8 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Any:
     """
     foreign = _foreign(a, b)
     if foreign is not None:
-        return leave_to_numpy("inner", foreign, (a, b), {})
+        left: Array = leave_to_numpy("inner", foreign, (a, b), {})
+        return left
     given = a, b
     a, b = _arrays(a, b)
     if a.ndim and b.ndim and a.shape[-1] != b.shape[-1]:
@@ -181,11 +183,12 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Any:
     found = element(_contract("inner", a, b, kept_a + summed, kept_b + summed, kept_a + kept_b))
     if type(given[0]) is type(given[1]) is np.ndarray:
         return found
-    return viewed(*given, found) if count else wrapped("inner", given, found)
+    typed: Array = viewed(*given, found) if count else wrapped("inner", given, found)
+    return typed
 
 
 @repeated
-def kron(a: ArrayLike, b: ArrayLike) -> Any:
+def kron(a: ArrayLike, b: ArrayLike) -> NDArray[Any]:
     """Blocks of b, each multiplied by one element of a: `numpy.kron`.
 
     Parameters
@@ -209,7 +212,8 @@ def kron(a: ArrayLike, b: ArrayLike) -> Any:
     """
     foreign = _foreign(a, b)
     if foreign is not None:
-        return leave_to_numpy("kron", foreign, (a, b), {})
+        left: Array = leave_to_numpy("kron", foreign, (a, b), {})
+        return left
     given = a, b
     a, b = _arrays(a, b)
     ndim = max(a.ndim, b.ndim)
@@ -229,11 +233,11 @@ def kron(a: ArrayLike, b: ArrayLike) -> Any:
     return _like_kron(given, np.asarray(found).reshape(shape))
 
 
-def _like_kron(given: tuple[Any, Any], found: Array) -> Any:
+def _like_kron(given: tuple[Any, Any], found: Array) -> Array:
     """A result in the type that `numpy.kron` gives it."""
-    if any(isinstance(value, np.matrix) for value in given):
-        return np.asmatrix(found)
-    return wrapped("kron", given, element(found))
+    matrix = any(isinstance(value, np.matrix) for value in given)
+    typed: Array = np.asmatrix(found) if matrix else wrapped("kron", given, element(found))
+    return typed
 
 
 def _conjugated(a: Array) -> Array:
@@ -347,10 +351,10 @@ def vecdot(
     axis: int = -1,
     axes: list[Any] | None = None,
     keepdims: bool = False,
-    casting: str = "same_kind",
-    order: str = "K",
+    casting: Casting = "same_kind",
+    order: Order = "K",
     subok: bool = True,
-) -> Any:
+) -> NDArray[Any]:
     """Products of vectors, of complex ones with the conjugate of a: `numpy.vecdot`.
 
     Parameters
@@ -385,7 +389,8 @@ def vecdot(
     array([3., 3.])
     """
     options = Options(dtype, axes, axis, keepdims, casting, order, subok)
-    return _of_vectors("vecdot", a, b, out, options)
+    found: NDArray[Any] = _of_vectors("vecdot", a, b, out, options)
+    return found
 
 
 @repeated
@@ -397,8 +402,8 @@ def matvec(
     *,
     dtype: DTypeLike | None = None,
     axes: list[Any] | None = None,
-    casting: str = "same_kind",
-    order: str = "K",
+    casting: Casting = "same_kind",
+    order: Order = "K",
     subok: bool = True,
 ) -> NDArray[Any]:
     """Matrices times vectors, both in stacks that broadcast: `numpy.matvec`.
@@ -439,8 +444,8 @@ def vecmat(
     *,
     dtype: DTypeLike | None = None,
     axes: list[Any] | None = None,
-    casting: str = "same_kind",
-    order: str = "K",
+    casting: Casting = "same_kind",
+    order: Order = "K",
     subok: bool = True,
 ) -> NDArray[Any]:
     """Vectors times matrices, of complex ones the conjugate of a: `numpy.vecmat`.

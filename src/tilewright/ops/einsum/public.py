@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tilewright.calls.repeated import Repeated
 from tilewright.ops.einsum import call
@@ -11,7 +11,11 @@ from tilewright.ops.einsum.subscripts import interleaved
 from tilewright.threads.pool import limited
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import DTypeLike, NDArray
+
+    from tilewright.typing import ArrayLike, Casting, Order
 
 _EINSUM_DOC = """\
 einsum(subscripts, /, *operands, out=None, dtype=None, order='K', casting='safe', optimize='auto',
@@ -82,14 +86,39 @@ np.float64(3.0)
 """
 
 
+@overload
+def _einsum(
+    subscripts: str | bytes,
+    /,
+    *operands: ArrayLike,
+    out: NDArray[Any] | None = None,
+    dtype: DTypeLike | None = None,
+    order: Order = "K",
+    casting: Casting = "safe",
+    optimize: Any = "auto",
+    threads: int | None = None,
+) -> NDArray[Any]: ...
+@overload
+def _einsum(
+    operand: ArrayLike,
+    labels: Sequence[int],
+    /,
+    *others: ArrayLike | Sequence[int],
+    out: NDArray[Any] | None = None,
+    dtype: DTypeLike | None = None,
+    order: Order = "K",
+    casting: Casting = "safe",
+    optimize: Any = "auto",
+    threads: int | None = None,
+) -> NDArray[Any]: ...
 def _einsum(
     subscripts: Any = (),
     /,
     *operands: Any,
     out: NDArray[Any] | None = None,
     dtype: DTypeLike | None = None,
-    order: str = "K",
-    casting: str = "safe",
+    order: Order = "K",
+    casting: Casting = "safe",
     optimize: Any = "auto",
     threads: int | None = None,
 ) -> Any:

@@ -10,15 +10,16 @@ from numpy.typing import DTypeLike
 from tilewright.errors.callers import named_in_errors
 from tilewright.ops.einsum.compiled import TensorNetwork, known_places
 from tilewright.ops.einsum.drawn import CompiledEinsum
+from tilewright.typing import ArrayLike, Order
 
 
 @named_in_errors
 def compile_einsum(
     subscripts: str,
     /,
-    *operands: Any,
+    *operands: ArrayLike | Sequence[int],
     dtype: DTypeLike | None = None,
-    order: str | None = "K",
+    order: Order | None = "K",
     optimize: Any = "auto",
 ) -> CompiledEinsum:
     """An einsum of known shapes as a callable: the order of contraction and all layouts are decided once.

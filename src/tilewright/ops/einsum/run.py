@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -20,10 +20,11 @@ from tilewright.calls.recording import new_array
 from tilewright.ops.einsum.pair import contract
 from tilewright.ops.einsum.plan import EinsumPlan
 from tilewright.ops.einsum.steps import PairStep, PermuteStep, Steps
-from tilewright.ops.gemm.gufuncs import CASTINGS, memory_order
+from tilewright.ops.gemm.gufuncs import memory_order
 from tilewright.ops.transpose.call import transpose
 from tilewright.spec.arguments import check_word
 from tilewright.spec.problem import check_elements
+from tilewright.typing import Casting
 
 
 class EinsumOptions(NamedTuple):
@@ -43,7 +44,7 @@ class EinsumOptions(NamedTuple):
         InvalidChoice
         """
         memory_order(self.order)
-        check_word(self.casting, "casting", CASTINGS)
+        check_word(self.casting, "casting", get_args(Casting))
 
     def given(self) -> dict[str, Any]:
         """Those that are not as they are by default, as NumPy has them."""

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from tilewright.ops.elementwise.call import prepare_each
 from tilewright.ops.rows.kernel import Request, served
 from tilewright.spec.arguments import check_word
 from tilewright.spec.functions import UnaryOp
+from tilewright.typing import GeluForm
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
+
+    from tilewright.calls.operands import Array
+    from tilewright.typing import ArrayLike, UnaryName
 
 
 @served
-def relu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
+def relu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request[Array]:
     """max(x, 0).
 
     Parameters
@@ -49,7 +53,7 @@ def relu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None =
 
 
 @served
-def exp(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
+def exp(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request[Array]:
     """e^x.
 
     Takes, gives and raises what `relu` does.
@@ -64,7 +68,7 @@ def exp(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = 
 
 
 @served
-def tanh(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
+def tanh(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request[Array]:
     """The hyperbolic tangent of x.
 
     Takes, gives and raises what `relu` does.
@@ -79,7 +83,7 @@ def tanh(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None =
 
 
 @served
-def sigmoid(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
+def sigmoid(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request[Array]:
     """1 / (1 + e^-x).
 
     Takes, gives and raises what `relu` does.
@@ -94,7 +98,7 @@ def sigmoid(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | Non
 
 
 @served
-def silu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
+def silu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request[Array]:
     """x · sigmoid(x); -0, the limit, where x is -inf.
 
     Takes, gives and raises what `relu` does.
@@ -109,7 +113,7 @@ def silu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None =
 
 
 @served
-def erf(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request:
+def erf(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request[Array]:
     """The error function of x.
 
     Takes, gives and raises what `relu` does.
@@ -126,11 +130,11 @@ def erf(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = 
 @served
 def gelu(
     x: ArrayLike,
-    approximate: str = "none",
+    approximate: GeluForm = "none",
     out: NDArray[Any] | None = None,
     *,
     threads: int | None = None,
-) -> Request:
+) -> Request[Array]:
     """x·Φ(x), Φ the normal distribution; -0, the limit, where x is -inf.
 
     Parameters
@@ -158,9 +162,9 @@ def gelu(
 
 
 #: The operation of each form of GELU, by PyTorch's words.
-_GELU_FORMS = {"none": "gelu", "tanh": "gelu_tanh"}
+_GELU_FORMS: dict[str, UnaryName] = dict(zip(get_args(GeluForm), ("gelu", "gelu_tanh"), strict=True))
 
 
-def _each(op: str, x: Any, out: Any, threads: int | None) -> Request:
+def _each(op: str, x: Any, out: Any, threads: int | None) -> Request[Array]:
     """One function of single elements."""
     return Request(partial(prepare_each, UnaryOp(op), x, out), threads)

@@ -82,7 +82,7 @@ def activation_word(activation: object) -> str | None:
     """
     if activation is None or type(activation) is str:
         return activation
-    return parse_choice(UnaryOp, activation, "activation", ACTIVATIONS).value
+    return str(parse_choice(UnaryOp, activation, "activation", ACTIVATIONS).value)
 
 
 # --- matmul -----------------------------------------------------------------------------------------

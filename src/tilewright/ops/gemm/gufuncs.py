@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -36,9 +36,7 @@ from tilewright.errors import (
 )
 from tilewright.ops.gemm.call import check_array, result_dtype
 from tilewright.spec.arguments import as_integer, as_text, check_flag, check_word
-
-#: What `casting` may be, in the order in which more is allowed.
-CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+from tilewright.typing import Casting, Order
 
 
 def memory_order(order: Any) -> str:
@@ -52,9 +50,9 @@ def memory_order(order: Any) -> str:
     InvalidChoice
     """
     text = "K" if order is None else order.decode("latin-1") if type(order) is bytes else as_text(order)
-    if text is not None and len(text) == 1 and text.upper() in "CFAK":
+    if text is not None and text.upper() in get_args(Order):
         return text.upper()
-    raise InvalidChoice(name="order", found=shown(order), allowed="C, F, A, K")
+    raise InvalidChoice(name="order", found=shown(order), allowed=", ".join(get_args(Order)))
 
 
 def in_order(found: Array, operands: Iterable[Array], order: str) -> Array:
@@ -123,7 +121,7 @@ class Options(NamedTuple):
         InvalidChoice, InvalidFlag
         """
         return self._replace(
-            casting=check_word(self.casting, "casting", CASTINGS),
+            casting=check_word(self.casting, "casting", get_args(Casting)),
             order=memory_order(self.order),
             keepdims=check_flag(self.keepdims, "keepdims"),
             subok=check_flag(self.subok, "subok"),

@@ -35,6 +35,7 @@ from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Scale, S
 from tilewright.spec.problem import ProductTypes, Role
 from tilewright.spec.records import set_fields
 from tilewright.spec.weights import Elements, Weights
+from tilewright.typing import ArrayLike
 
 #: The types of activations that are quantised as they are; others are converted to float32.
 _TYPES = dtypes_for(Use.QUANTISED_ROWS)
@@ -119,7 +120,7 @@ def row_function(dtype: DType) -> Any:
 
 @named_in_errors
 @exchanging
-def quantize_rows(x: Any) -> QuantizedRows:
+def quantize_rows(x: ArrayLike) -> QuantizedRows:
     """Quantise activations to 8-bit integers with one scale per row, for products with 8-bit weights.
 
     q = x / s rounded to nearest, ties to even; s = max|x| / 127 of the row in float32, 1 where that is 0.

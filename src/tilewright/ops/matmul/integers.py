@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tilewright.calls.exchange import exchanging
 from tilewright.calls.foreign import as_array
@@ -26,6 +26,7 @@ from tilewright.ops.gemm.kernel import matmul_kernel
 from tilewright.ops.matmul.public import matmul
 from tilewright.spec.epilogue import Along, Bias, Epilogue
 from tilewright.threads.pool import limited
+from tilewright.typing import ArrayLike
 
 _INT32 = np.dtype(np.int32)
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tilewright.calls.foreign import as_array
 from tilewright.calls.repeated import repeated
@@ -13,6 +13,7 @@ from tilewright.errors import InvalidOperand, TilewrightError
 from tilewright.ops.linear.activations import QuantizedRows
 from tilewright.ops.matmul.public import multiply
 from tilewright.ops.packing.matrix import PackedMatrix
+from tilewright.typing import ActivationName, ArrayLike
 
 
 @repeated
@@ -20,7 +21,7 @@ def linear(
     x: ArrayLike | QuantizedRows,
     weight: ArrayLike | PackedMatrix,
     bias: ArrayLike | None = None,
-    activation: str | None = None,
+    activation: ActivationName | None = None,
     *,
     out: NDArray[Any] | None = None,
     threads: int | None = None,

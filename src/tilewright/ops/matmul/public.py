@@ -25,6 +25,9 @@ from tilewright.threads.pool import limited
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
+    from tilewright.ops.linear.activations import QuantizedRows
+    from tilewright.typing import ActivationName, ArrayLike, Casting, Order
+
 
 _MATMUL_DOC = """\
 matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, threads=None, axes=None,
@@ -111,20 +114,20 @@ _PLAIN = {np.ndarray, list, tuple}
 
 
 def multiply(
-    a: Any,
-    b: Any,
+    a: ArrayLike | PackedMatrix | QuantizedRows,
+    b: ArrayLike | PackedMatrix,
     /,
     out: NDArray[Any] | None = None,
     *,
     dtype: DTypeLike | None = None,
     alpha: complex = _STEPS["alpha"],
     beta: complex = _STEPS["beta"],
-    bias: Any = None,
-    activation: str | None = None,
+    bias: ArrayLike | None = None,
+    activation: ActivationName | None = None,
     threads: int | None = None,
-    axes: Any = None,
-    casting: str = SAME_KIND,
-    order: Any = ANY_ORDER,
+    axes: list[Any] | None = None,
+    casting: Casting = SAME_KIND,
+    order: Order = ANY_ORDER,
     subok: bool = True,
 ) -> NDArray[Any]:
     """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
@@ -139,7 +142,7 @@ def multiply(
             )
             repeatable()
             return found
-        steps = {"alpha": alpha, "beta": beta, "bias": bias, "activation": activation}
+        steps: dict[str, Any] = {"alpha": alpha, "beta": beta, "bias": bias, "activation": activation}
         ours = [name for name, value in steps.items() if value is not _STEPS[name]]
         if plain and type(a) in _PLAIN and type(b) in _PLAIN and (out is None or type(out) is np.ndarray):
             if threads is None and dtype is None and not ours and _has_entry(a, b, out):

@@ -29,6 +29,7 @@ from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
 from tilewright.ops.packing.words import tiles_of
 from tilewright.ops.transpose.call import transpose
 from tilewright.spec.arguments import check_number, out_array
+from tilewright.typing import ArrayLike
 
 #: Bytes of an array that starts on a page.
 LARGE = 1 << 16
@@ -119,7 +120,9 @@ def _contiguous(array: Array) -> Array:
 
 
 @repeated
-def mmt4d(lhs4d: Any, rhs4d: Any, out4d: Array | None = None) -> Array:
+def mmt4d(
+    lhs4d: ArrayLike | PackedMatrix, rhs4d: ArrayLike | PackedMatrix, out4d: Array | None = None
+) -> Array:
     """The product of tiled matrices, the second one transposed: linalg.mmt4d of MLIR.
 
     out[m1, n1] += Σ over k1 of lhs[m1, k1] @ rhs[n1, k1].T, each of these a tile.

@@ -154,7 +154,7 @@ class PackedMatrix(Numbered):
     @property
     def role(self) -> str:
         """The operand of a product that it is: "a" or "b"."""
-        return self.form.role.value
+        return str(self.form.role.value)
 
     @property
     def machine_row(self) -> str:

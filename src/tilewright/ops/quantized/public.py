@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tilewright.calls.exchange import exchanging
 from tilewright.calls.repeated import repeated
@@ -17,6 +17,7 @@ from tilewright.ops.packing import call as plain
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.quantized import quantise
 from tilewright.spec.arguments import check_word
+from tilewright.typing import ArrayLike, RoleName, WeightForm
 
 
 @named_in_errors
@@ -24,9 +25,9 @@ from tilewright.spec.arguments import check_word
 def pack(
     b: ArrayLike,
     *,
-    role: str = "b",
+    role: RoleName = "b",
     tiles: Sequence[int] | None = None,
-    form: str | None = None,
+    form: WeightForm | None = None,
     target: str | Machine | None = None,
 ) -> PackedMatrix:
     """Pack a matrix once into the tiles that products read, to multiply it often.
@@ -71,11 +72,11 @@ def pack(
     Source: IREE, Matrix Multiplication with MMT4D (2021), pack_2d_4d.
     """
     if form is not None:
-        form = check_word(form, "form", quantise.FORMS)
-        if check_word(role, "role", ("b", "a")) != "b" or tiles is not None:
+        kind = check_word(form, "form", get_args(WeightForm))
+        if check_word(role, "role", get_args(RoleName)) != "b" or tiles is not None:
             name, value = ("role", role) if tiles is None else ("tiles", tiles)
-            raise UnsupportedArgument(name=name, value=shown(value), remedy=f"pass form={form!r} without it")
-        return quantise.pack_floats(b, form, resolve_target(target))
+            raise UnsupportedArgument(name=name, value=shown(value), remedy=f"pass form={kind!r} without it")
+        return quantise.pack_floats(b, kind, resolve_target(target))
     return plain.pack(b, role=role, tiles=tiles, target=target)
 
 

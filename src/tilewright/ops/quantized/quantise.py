@@ -20,15 +20,9 @@ from tilewright.spec.weights import GROUPS, Elements, Weights
 
 #: Bits of quantised elements.
 _INTEGERS = {8: Elements.I8, 4: Elements.I4}
-#: Weight types stored narrower than their products compute, by the name that selects them.
-_FLOATS = {
-    elements.value: (elements, elements.dtype) for elements in Elements if elements.dtype.is_narrow_float
-}
 
 #: Elements of one block of groups, which NumPy quantises at once; a group that has more is a block by itself.
 _BLOCK_ELEMENTS = 1 << 16
-#: These words.
-FORMS = tuple(_FLOATS)
 
 
 def _elements(bits: int) -> Elements:
@@ -171,6 +165,7 @@ def _per_group(values: Any, name: str, shape: tuple[int, int], group: int | None
 
 def pack_floats(w: Any, form: str, machine: Machine) -> PackedMatrix:
     """A weight kept in a narrower type than its products: see `tilewright.pack`."""
-    elements, dtype = _FLOATS[form]
+    elements = Elements(form)
+    dtype = elements.dtype
     array = as_type(check_numbers(_matrix(w, "b"), "b"), dtype.numpy)
     return packed_floats(array, elements, machine)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, NamedTuple, ParamSpec, Protocol
+from typing import Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.promotion import store
@@ -14,6 +14,8 @@ from tilewright.compiler.kernel import Kernel
 from tilewright.threads.pool import limited
 
 P = ParamSpec("P")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 #: Multiply-adds that take as long as one element of a row: 60 per nanosecond, against 4 elements.
 ELEMENT_WORK = 16
@@ -76,14 +78,14 @@ class Prepared(NamedTuple):
         return self.out
 
 
-class Runnable(Protocol):
+class Runnable(Protocol[T_co]):
     """A validated call: `Prepared`, or one with more results."""
 
-    def run(self) -> Any:
+    def run(self) -> T_co:
         """The result."""
 
 
-class Request(NamedTuple):
+class Request(NamedTuple, Generic[T]):
     """A call of a public function.
 
     Attributes
@@ -92,18 +94,18 @@ class Request(NamedTuple):
     threads : maximum number of threads of the call.
     """
 
-    prepare: Callable[[], Runnable]
+    prepare: Callable[[], Runnable[T]]
     threads: int | None
 
 
-def served(ask: Callable[P, Request]) -> Callable[P, Array]:
+def served(ask: Callable[P, Request[T]]) -> Callable[P, T]:
     """The public function that executes the requests which a function prepares.
 
     It has the function's name, documentation and signature.
     """
 
     @wraps(ask)
-    def execute(*arguments: P.args, **named: P.kwargs) -> Any:
+    def execute(*arguments: P.args, **named: P.kwargs) -> T:
         prepare, threads = ask(*arguments, **named)
         if threads is None:
             result = prepare().run()

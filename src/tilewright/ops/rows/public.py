@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tilewright.ops.rows.call import prepare
 from tilewright.ops.rows.kernel import Request, served
@@ -12,7 +12,10 @@ from tilewright.spec.arguments import check_flag
 from tilewright.spec.row_functions import RowOp
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
+
+    from tilewright.calls.operands import Array
+    from tilewright.typing import ArrayLike
 
 
 @served
@@ -22,7 +25,7 @@ def softmax(
     out: NDArray[Any] | None = None,
     *,
     threads: int | None = None,
-) -> Request:
+) -> Request[Array]:
     """e^(x - max x) / Σ e^(x - max x) along an axis.
 
     Parameters
@@ -71,7 +74,7 @@ def log_softmax(
     out: NDArray[Any] | None = None,
     *,
     threads: int | None = None,
-) -> Request:
+) -> Request[Array]:
     """x - max x - log Σ e^(x - max x) along an axis: the logarithm of `softmax`, finite even if that is 0.
 
     Parameters
@@ -96,6 +99,30 @@ def log_softmax(
     return _along("log_softmax", x, axis, out, threads)
 
 
+@overload
+def layer_norm(
+    x: ArrayLike,
+    weight: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    axis: int | tuple[int, ...] = -1,
+    eps: float = 1e-5,
+    *,
+    out: NDArray[Any] | None = None,
+    return_stats: Literal[False] = False,
+    threads: int | None = None,
+) -> NDArray[Any]: ...
+@overload
+def layer_norm(
+    x: ArrayLike,
+    weight: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    axis: int | tuple[int, ...] = -1,
+    eps: float = 1e-5,
+    *,
+    out: NDArray[Any] | None = None,
+    return_stats: Literal[True],
+    threads: int | None = None,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
 @served
 def layer_norm(
     x: ArrayLike,
@@ -107,7 +134,7 @@ def layer_norm(
     out: NDArray[Any] | None = None,
     return_stats: bool = False,
     threads: int | None = None,
-) -> Request:
+) -> Request[Any]:
     """(x - mean) / √(variance + eps) · weight + bias over one axis or several.
 
     Parameters
@@ -154,6 +181,28 @@ def layer_norm(
     return _along("layer_norm", x, axis, out, threads, return_stats=return_stats, **given)
 
 
+@overload
+def rms_norm(
+    x: ArrayLike,
+    weight: ArrayLike | None = None,
+    axis: int | tuple[int, ...] = -1,
+    eps: float | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    return_stats: Literal[False] = False,
+    threads: int | None = None,
+) -> NDArray[Any]: ...
+@overload
+def rms_norm(
+    x: ArrayLike,
+    weight: ArrayLike | None = None,
+    axis: int | tuple[int, ...] = -1,
+    eps: float | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    return_stats: Literal[True],
+    threads: int | None = None,
+) -> tuple[NDArray[Any], NDArray[Any]]: ...
 @served
 def rms_norm(
     x: ArrayLike,
@@ -164,7 +213,7 @@ def rms_norm(
     out: NDArray[Any] | None = None,
     return_stats: bool = False,
     threads: int | None = None,
-) -> Request:
+) -> Request[Any]:
     """x / √(mean of x² + eps) · weight over one axis or several.
 
     Parameters
@@ -198,8 +247,8 @@ def rms_norm(
 
 def _along(
     op: str, x: Any, axis: Any, out: Any, threads: int | None, *, return_stats: bool = False, **given: Any
-) -> Request:
+) -> Request[Any]:
     """Call one function along axes."""
-    if return_stats is not False and check_flag(return_stats, "return_stats"):
-        return Request(partial(prepare_with_stats, RowOp(op), x, axis, out, **given), threads)
-    return Request(partial(prepare, RowOp(op), x, axis, out, **given), threads)
+    stats = return_stats is not False and check_flag(return_stats, "return_stats")
+    prepared = prepare_with_stats if stats else prepare
+    return Request(partial(prepared, RowOp(op), x, axis, out, **given), threads)

@@ -10,7 +10,10 @@ from tilewright.ops.rows.reduce import prepare_reduction
 from tilewright.spec.row_functions import RowOp
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
+
+    from tilewright.calls.operands import Array
+    from tilewright.typing import ArrayLike
 
 
 @served
@@ -21,7 +24,7 @@ def sum(  # noqa: A001 (NumPy's name)
     *,
     keepdims: bool = False,
     threads: int | None = None,
-) -> Request:
+) -> Request[Array]:
     """The sum of elements along axes, as `numpy.sum`.
 
     Parameters
@@ -74,7 +77,7 @@ def mean(
     *,
     keepdims: bool = False,
     threads: int | None = None,
-) -> Request:
+) -> Request[Array]:
     """The mean of elements along axes, as `numpy.mean`.
 
     Takes, gives and raises what `sum` does; NaN of no elements. Sums of float16 and bfloat16 are not rounded
@@ -99,7 +102,7 @@ def max(  # noqa: A001 (NumPy's name)
     *,
     keepdims: bool = False,
     threads: int | None = None,
-) -> Request:
+) -> Request[Array]:
     """The largest element along axes, as `numpy.max`.
 
     Takes, gives and raises what `sum` does, and `EmptyReduction` where there is no element. Exact, in x's
@@ -122,7 +125,7 @@ def min(  # noqa: A001 (NumPy's name)
     *,
     keepdims: bool = False,
     threads: int | None = None,
-) -> Request:
+) -> Request[Array]:
     """The smallest element along axes, as `numpy.min`.
 
     Takes, gives and raises what `max` does.
@@ -136,6 +139,6 @@ def min(  # noqa: A001 (NumPy's name)
     return _reduced("min", x, axis, out, threads, keepdims=keepdims)
 
 
-def _reduced(op: str, x: Any, axis: Any, out: Any, threads: int | None, *, keepdims: bool) -> Request:
+def _reduced(op: str, x: Any, axis: Any, out: Any, threads: int | None, *, keepdims: bool) -> Request[Array]:
     """Compute one reduction."""
     return Request(partial(prepare_reduction, RowOp(op), x, axis, out, keepdims=keepdims), threads)

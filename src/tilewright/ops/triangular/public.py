@@ -11,7 +11,9 @@ from tilewright.ops.triangular.syr2k_call import symmetric
 from tilewright.threads.pool import limited
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
+
+    from tilewright.typing import ArrayLike, SideName
 
 
 @repeated
@@ -134,7 +136,7 @@ def trmm(
     alpha: complex = 1,
     lower: bool = True,
     unit: bool = False,
-    side: str = "left",
+    side: SideName = "left",
     threads: int | None = None,
 ) -> NDArray[Any]:
     """alpha * T @ b, or alpha * b @ T, where T is one triangle of a: half the work of the product.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tilewright.spec.arguments import check_flag, check_size, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand, ProductTypes, exact_dtype
 from tilewright.spec.records import set_fields
+from tilewright.typing import SideName
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 class Side(Enum):
     """Position of the triangular matrix in the product."""
 
-    LEFT = "left"
-    RIGHT = "right"
+    LEFT, RIGHT = get_args(SideName)
 
 
 @dataclass(frozen=True, init=False)

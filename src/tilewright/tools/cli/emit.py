@@ -173,8 +173,9 @@ def emit_contraction(
                 name="sizes", found=shown(sizes), allowed=f"a length for each label, as {label}=64"
             )
     shapes = [tuple(lengths[label] for label in term if label in lengths) for term in inputs]
+    words: dict[str, Any] = {"main": main, "first": first}
     problem = einsum_contraction(
-        subscripts, *shapes, dtype=dtype, out_dtype=out_dtype, main=main, first=first, last=last or None
+        subscripts, *shapes, dtype=dtype, out_dtype=out_dtype, last=last or None, **words
     )
     _emit(problem, _machine(target), emit, dump, output)
 
