@@ -163,11 +163,11 @@ def test_wrong_words_get_a_hint() -> None:
     with pytest.raises(
         InvalidChoice, match=r"^linear: activation is 'swish', .*; swish is called silu here$"
     ):
-        tw.linear(A, A, activation="swish")
+        tw.linear(A, A, activation="swish")  # type: ignore[arg-type]
     with pytest.raises(
         InvalidChoice, match=r"^attention: layout is 'nhd', must be .*; nhd is called bshd here"
     ):
-        tw.attention(Q, Q, Q, layout="nhd")
+        tw.attention(Q, Q, Q, layout="nhd")  # type: ignore[call-overload]
 
 
 def test_the_table_of_names_is_of_parameters_that_there_are() -> None:
