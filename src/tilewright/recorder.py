@@ -51,8 +51,13 @@ class Recorder(Protocol):
     def limit(self, calls: int) -> None:
         """After so many repetitions Python makes the call again, which may know something better then."""
 
-    def numpy(self, function: Any, arrays: tuple[Any, ...]) -> None:
+    def numpy(
+        self, function: Any, arguments: tuple[Any, ...], names: tuple[str, ...] = (), *, quiet: bool = False
+    ) -> None:
         """A function of NumPy is called on arrays; None: the second is copied into the first."""
+
+    def check(self) -> None:
+        """The last function has set the word that its first argument points to, 0 for calls like this."""
 
     def refuse(self, reason: str) -> None:
         """The call does something else too, or depends on more than its arguments' types and shapes."""

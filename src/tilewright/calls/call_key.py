@@ -32,12 +32,15 @@ from tilewright.calls.fastcall import (
 )
 from tilewright.calls.recipe import HASH, MIX_BITS, MOST_ARRAYS, MOST_AXES, MOST_WORDS, PLACE
 from tilewright.llvm.build import Function, Module
-from tilewright.llvm.values import INT8, INT32, INT64, POINTER, VOID, Value, int64, null
+from tilewright.llvm.values import INT8, INT16, INT32, INT64, POINTER, VOID, Value, int64, null
 from tilewright.recorder import Numbered
 
 #: cpython/floatobject.h, PyFloatObject.ob_fval; numpy/arrayscalars.h, obval of scalars; cpython/listobject.h,
 #: PyListObject.ob_item.
 FLOAT_VALUE, SCALAR_VALUE, LIST_ITEMS = 16, 16, 24
+
+#: NumPy's numbers that are all value, without padding.
+_NUMBERS = "?bBhHiIlLqQefdFD"
 
 #: Kinds of types that a call may have arguments of, besides arrays and Python's own.
 MOST_KINDS = 64
@@ -51,7 +54,7 @@ class Kind(IntEnum):
     INTEGER = 3
     TEXT = 4
     SEQUENCE = 5
-    NUMBER = 6  # of NumPy, of up to 8 bytes
+    NUMBER = 6  # of NumPy, or a complex number, of up to 16 bytes
     SERIAL = 7  # an object with a number of its own, see `Numbered`
     ARRAY = 8
 
@@ -104,6 +107,7 @@ class KnownKinds:
         self._types: list[type] = []
         for scalar in (np.float64, np.float32, np.int64, np.int32):
             self._add(scalar, Kind.NUMBER, np.dtype(scalar).itemsize)
+        self._add(complex, Kind.NUMBER, np.dtype(complex).itemsize)
         self._add(type(...), Kind.IDENTITY)
 
     def _add(self, kind: type, row: Kind, size: int = 0) -> None:
@@ -126,6 +130,8 @@ class KnownKinds:
             if isinstance(value, Numbered):
                 if serial_readable(value):
                     self._add(kind, Kind.SERIAL)
+            elif isinstance(value, (np.bool_, np.number)) and value.dtype.char in _NUMBERS:
+                self._add(kind, Kind.NUMBER, value.dtype.itemsize)
             elif isinstance(value, (np.dtype, type, enum.Enum)):
                 self._add(kind, Kind.IDENTITY)
                 kept.append(value)
@@ -180,7 +186,7 @@ class KeyReader:
         kind = f.load(POINTER, f.at(value, OBJECT_TYPE), 8)
         with f.when(f.icmp("==", kind, module.external("tw_ndarray"))):
             self._put_array(f, value, state)
-        self._room(f, state, 3)
+        self._room(f, state, 6)
         with f.when(f.icmp("==", kind, module.external("tw_float"))):
             self._words(f, state, int64(Kind.FLOAT), f.load(INT64, f.at(value, FLOAT_VALUE), 8))
             f.ret(int64(1))
@@ -322,9 +328,12 @@ class KeyReader:
                     self._put_integer(f, serial, state)
                 self._words(f, state, f.ptrtoint(kind))
                 at = f.at(value, SCALAR_VALUE)
-                with f.when(f.icmp("==", size, 4)):
-                    self._words(f, state, f.zext(f.load(INT32, at, 4), INT64))
-                    f.ret(int64(1))
+                for bytes_, part in ((1, INT8), (2, INT16), (4, INT32)):
+                    with f.when(f.icmp("==", size, bytes_)):
+                        self._words(f, state, f.zext(f.load(part, at, bytes_), INT64))
+                        f.ret(int64(1))
+                with f.when(f.icmp("==", size, 16)):
+                    self._words(f, state, f.load(INT64, f.at(at, 8), 8))
                 self._words(f, state, f.load(INT64, at, 8))
                 f.ret(int64(1))
 

@@ -78,6 +78,20 @@ def numpy_api(index: int) -> int:
     return found
 
 
+@cache
+def error_state() -> dict[str, Any]:
+    """The context variable in which `numpy.errstate` keeps its settings, and those that ignore every error.
+
+    Both are None where this version of NumPy keeps them elsewhere.
+    """
+    module = np._core.umath  # type: ignore[attr-defined]  # noqa: SLF001
+    names = ("_extobj_contextvar", "_make_extobj")
+    variable, make = (getattr(module, name, None) for name in names)
+    if variable is None or make is None:
+        return {"error_state": None, "quiet": None}
+    return {"error_state": variable, "quiet": make(all="ignore")}
+
+
 #: The only keyword that machine code reads; interned, so that comparing pointers suffices.
 _OUT = sys.intern("out")
 

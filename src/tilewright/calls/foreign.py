@@ -51,9 +51,13 @@ def as_array(value: Any, name: str) -> NDArray[Any]:
         return value
     refuse(value, name)
     recorder = current.recorder
-    if recorder is not None and not isinstance(value, (int, float, complex, np.generic)):
+    if recorder is None:
+        return array_of(value, name)
+    if not isinstance(value, (int, float, complex, np.generic)):
         recorder.refuse("an operand that is not an array")  # whose elements are copied at each call
-    return array_of(value, name)
+    array = array_of(value, name)
+    recorder.constant(array, array.__array_interface__["data"][0], max(array.nbytes, 1))  # it is in the key
+    return array
 
 
 def refuse(value: Any, name: str) -> None:

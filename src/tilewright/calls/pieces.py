@@ -78,14 +78,17 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> Array:
     return found
 
 
-def report_copy(target: Array, source: Array, where: Any = True) -> None:
+def report_copy(target: Array, source: Array, where: Any = True, *, quiet: bool = False) -> None:
     """Tells a recording of a copy that NumPy makes."""
     recorder = current.recorder
     if recorder is None:
         return
-    if where is not True or target.size > PIECE:
-        recorder.refuse("a copy of a large array, or of parts of one")
-    recorder.numpy(None, (target, np.broadcast_to(source, target.shape)))
+    if target.size > PIECE:
+        recorder.refuse("a copy of a large array")
+    elif where is not True:
+        recorder.numpy(np.copyto, (target, source, "unsafe", where), quiet=quiet)
+    else:
+        recorder.numpy(None, (target, np.broadcast_to(source, target.shape)), quiet=quiet)
 
 
 def as_type(array: Array, dtype: Any) -> Array:

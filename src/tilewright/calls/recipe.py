@@ -22,8 +22,8 @@ MOST_AXES = 8
 MOST_ARRAYS, MOST_RESULTS, MOST_SCRATCH = 8, 4, 2
 #: Steps of a recipe, and words of one.
 MOST_STEPS, MOST_STEP_WORDS = 32, 64
-#: Arrays of a function of NumPy.
-MOST_VIEWS = 3
+#: Arguments of a function of NumPy.
+MOST_VIEWS = 5
 #: Words of a key.
 MOST_WORDS = 192
 #: Bytes of temporary arrays of a call that are on the stack; of more, they are allocated.
@@ -107,8 +107,10 @@ class StepField(IntEnum):
 
     `THUNK` is machine code that calls `CODE` with words, each given as a `Base` and what is added to its
     address. Without a thunk, `CODE` is a function of NumPy, 0 for a copy of the second array into the first,
-    and its arguments are arrays. `WORK` is in multiply-adds; it decides whether the step has a team, if it
-    `TAKES_TEAM`, and the GIL.
+    and its arguments are arrays, or, with a base below 0, the object in place of a `DTYPE`; the last ones
+    have `NAMES`, a tuple. One that `IS_QUIET` neither warns nor raises, whatever `numpy.errstate` says.
+    `WORK` is in multiply-adds; it decides whether the step has a team, if it `TAKES_TEAM`, and the GIL. After
+    a step that `IS_CHECK`, the word that its first argument points to says whether Python makes the call.
     """
 
     BYTES = 0  # of the step
@@ -117,7 +119,10 @@ class StepField(IntEnum):
     COUNT = 3  # of arguments
     WORK = 4
     TAKES_TEAM = 5
-    ARGUMENTS = 6
+    IS_QUIET = 6
+    IS_CHECK = 7
+    NAMES = 8
+    ARGUMENTS = 9
 
 
 class MadeRecipe(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tilewright.calls.fastcall import WRITEABLE
+from tilewright.calls.fastcall import WRITEABLE, error_state
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.recipe import (
     ALIGNMENT,
@@ -25,6 +25,7 @@ from tilewright.calls.recipe import (
     MOST_SCRATCH,
     MOST_STEP_WORDS,
     MOST_STEPS,
+    MOST_VIEWS,
     Base,
     MadeRecipe,
     StepField,
@@ -65,12 +66,22 @@ def keep(holder: Any) -> None:
         recorder.keep(holder)
 
 
-def numpy_call(function: Any, *arrays: Array) -> None:
-    """Call a function of NumPy that only reads and writes arrays given by position; seen by a recording."""
+def numpy_call(function: Any, *arguments: Any, quiet: bool = False, **named: Any) -> None:
+    """Call a function of NumPy that only reads and writes arrays among its arguments; seen by a recording.
+
+    Parameters
+    ----------
+    arguments, named : arrays, or objects that follow from the types, shapes and options of the call.
+    quiet : whether it neither warns nor raises, whatever `numpy.errstate` says.
+    """
     recorder = current.recorder
     if recorder is not None:
-        recorder.numpy(function, arrays)
-    function(*arrays)
+        recorder.numpy(function, (*arguments, *named.values()), tuple(named), quiet=quiet)
+    if quiet:
+        with np.errstate(all="ignore"):
+            function(*arguments, **named)
+    else:
+        function(*arguments, **named)
 
 
 def constant(array: Array) -> Array:
@@ -116,7 +127,17 @@ _Place: TypeAlias = tuple[int, int, int, int]
 _NUMBER, _TEAM, _SCRATCH, _ARGUMENT, _RESULT, _TEMPORARY = map(
     int, (Base.NUMBER, Base.TEAM, Base.SCRATCH, Base.ARGUMENT, Base.RESULT, Base.TEMPORARY)
 )
-_BYTES, _TAKES_TEAM = int(StepField.BYTES), int(StepField.TAKES_TEAM)
+_BYTES, _THUNK, _CODE, _TAKES_TEAM, _IS_CHECK, _ARGUMENTS = map(
+    int,
+    (
+        StepField.BYTES,
+        StepField.THUNK,
+        StepField.CODE,
+        StepField.TAKES_TEAM,
+        StepField.IS_CHECK,
+        StepField.ARGUMENTS,
+    ),
+)
 
 
 def flattened(values: Iterable[Any], depth: int = MOST_DEPTH) -> list[Any]:
@@ -166,6 +187,7 @@ class Recording:
         self.reason = ""
         self.vouched = False
         self.elsewhere = False
+        self.checked = False
         self.pools: list[Any] = []
         self._places: list[_Place] = []
         self._numbered: list[Numbered] = []
@@ -250,11 +272,20 @@ class Recording:
         """The functions that follow run on a team, or on none, because of their work in multiply-adds."""
         self._team, self._work = address, work
 
-    def numpy(self, function: Any, arrays: tuple[Array, ...]) -> None:
+    def numpy(
+        self, function: Any, arguments: tuple[Any, ...], names: tuple[str, ...] = (), *, quiet: bool = False
+    ) -> None:
         """A function of NumPy is called on arrays; None: the second is copied into the first."""
         code = 0 if function is None else id(function)
-        step = [0, 0, code, len(arrays), 0, 0]
-        for array in arrays:
+        if len(arguments) > MOST_VIEWS or (quiet and error_state()["quiet"] is None):
+            self.refuse("a function of NumPy whose arguments or errors machine code does not know")
+            return
+        step = [0, 0, code, len(arguments), 0, 0, quiet, 0, id(names) if names else 0]
+        for array in arguments:
+            if type(array) is not np.ndarray:
+                self._kept.append(array)
+                step += (-1, 0, id(array), 0, 0)
+                continue
             found = self._found(data_address(array))
             if found is None or array.ndim > MOST_AXES:
                 self.refuse(
@@ -263,7 +294,7 @@ class Recording:
                 return
             self._place(step, found)
             self._describe(step, array, WRITEABLE)
-        self._kept.append(function)
+        self._kept += (function, names)
         self._add(step)
 
     def called(self, function: Any, arguments: tuple[Any, ...]) -> None:
@@ -271,7 +302,7 @@ class Recording:
         if self.reason:
             return
         work = max(self._work, 0)
-        step = [0, thunk_address(function), function.address, len(arguments), work, 0]
+        step = [0, thunk_address(function), function.address, len(arguments), work, 0, 0, 0, 0]
         last = len(arguments) - 1
         for place, (kind, value) in enumerate(zip(function.kinds, arguments, strict=True)):
             if kind is ctypes.c_int64 and type(value) is int:
@@ -296,6 +327,20 @@ class Recording:
             self.refuse("more words than a step of a recipe has")
         self._kept.append(function.code)
         self._add(step)
+
+    def check(self) -> None:
+        """The last function has set the word that its first argument points to: 0 for a call like this one.
+
+        Before it, nothing has been written but new arrays.
+        """
+        if self.reason:
+            return
+        for step in self._steps[:-1]:
+            if not (step[_IS_CHECK] or (step[_THUNK] == step[_CODE] == 0 and step[_ARGUMENTS] < 0)):
+                self.refuse("a check of contents after something else")
+                return
+        self._steps[-1][_IS_CHECK] = 1
+        self.checked = True
 
     def _place(self, step: list[int], found: tuple[int, int]) -> None:
         """Adds an address to a step, as a base and bytes from there."""

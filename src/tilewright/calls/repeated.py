@@ -34,6 +34,8 @@ reset_after_forks(recordings.clear)
 
 #: Why a call has no key.
 _NO_KEY = "an argument that machine code does not know, such as an object or a subclass"
+#: Why a call with the key of a recipe is Python's.
+_OTHER_CONTENTS = "numbers in arrays that are others than in the first call"
 #: The Python functions under the builtins.
 _owners: list[Any] = []
 #: Calls that Python made, by function: those that left a recipe, and the others by reason.
@@ -143,9 +145,13 @@ class Repeated(Builtin):
                 return
             entry = replay()
             key = entry.key(self.fallback, arguments, named)
-            if key is None or made is None:
-                reason = recording.reason or _NO_KEY
+            # One that a check has declined; calls like the recipe's stay with machine code.
+            again = recording.checked and key is not None and entry.table.has(key.words)
+            if key is None or made is None or again:
+                reason = recording.reason or (_OTHER_CONTENTS if again else _NO_KEY)
                 _python[name, reason] += 1
+                for pool in recording.pools if again else ():
+                    pool.supply()
                 if key is not None:
                     if list not in map(type, arguments):  # lists differ in every call
                         self.refused = True

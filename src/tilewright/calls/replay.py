@@ -25,6 +25,7 @@ from tilewright.calls.fastcall import (
     TUPLE_SIZE,
     FastFunction,
     TeamRequest,
+    error_state,
     numpy_api,
     python_symbols,
 )
@@ -278,8 +279,12 @@ class _Entry(FastFunction):
             f.store(start, self.base(int(Base.TEMPORARY)), 8)
         return block
 
-    def run(self, recipe: Value, wish: TeamRequest, cancelled: Block) -> None:
-        """All steps, one after the other; to the block `cancelled` after an exception of a signal handler."""
+    def run(self, recipe: Value, wish: TeamRequest, cancelled: Block, declined: Block) -> None:
+        """All steps, one after the other.
+
+        To the block `cancelled` after an exception of a signal handler, to `declined` after a check that says
+        so.
+        """
         f = self.f
         words = f.alloca(INT64, MOST_STEP_WORDS, 16)
         largest = self.word(recipe, Field.WORK)
@@ -300,6 +305,11 @@ class _Entry(FastFunction):
                         self.fill(step, words)
                         f.call(Callee(VOID, thunk.text), [self.pointer(step, StepField.CODE), words])
                     self.raise_cancelled(to=cancelled)
+                    with f.when(f.icmp("!=", self.word(step, StepField.IS_CHECK), 0)):
+                        status = f.load(INT64, f.inttoptr(f.load(INT64, words, 8)), 8)
+                        following = f.new_block("agreed")
+                        f.jump_if(f.icmp("==", status, 0), following, declined)
+                        f.place(following)
             advance([f.at(step, self.word(step, StepField.BYTES))])
 
     def fill(self, step: Value, words: Value) -> None:
@@ -322,12 +332,30 @@ class _Entry(FastFunction):
         give_up, done = f.new_block("give_up"), f.new_block("numpy_done")
         count, first = self.word(step, StepField.COUNT), [f.at(step, 8 * StepField.ARGUMENTS)]
         with f.carried_loop(int64(0), count, int64(1), first, "view") as (number, (view,), advance):
-            start = f.load(INT64, self.base(self.word(view, ArrayField.BASE)), 8)
-            data = f.inttoptr(f.add(start, self.word(view, ArrayField.OFFSET)))
-            f.store(self.new(view, data, give_up), f.at(arrays, f.mul(number, 8)), 8)
+            base, slot = self.word(view, ArrayField.BASE), f.at(arrays, f.mul(number, 8))
+            with f.branch(f.icmp("<", base, 0)) as (plain, viewed):
+                with plain:
+                    given = self.pointer(view, ArrayField.DTYPE)
+                    f.call(self.increment, [given])
+                    f.store(given, slot, 8)
+                with viewed:
+                    start = f.load(INT64, self.base(base), 8)
+                    data = f.inttoptr(f.add(start, self.word(view, ArrayField.OFFSET)))
+                    f.store(self.new(view, data, give_up), slot, 8)
             axes = self.word(view, ArrayField.AXES)
             advance([f.at(view, f.add(f.mul(axes, 16), 8 * ArrayField.LENGTHS))])
         function = self.pointer(step, StepField.CODE)
+        token = f.alloca(POINTER, 1, 8)
+        f.store(null(), token, 8)
+        quiet = f.icmp("!=", self.word(step, StepField.IS_QUIET), 0)
+        states = [module.external(name) for name in ("tw_error_state", "tw_quiet")]
+        with f.when(quiet):
+            enter = module.declare("tw_set_context", POINTER, (POINTER, POINTER))
+            found = f.call(enter, states)
+            f.store(found, token, 8)
+            following = f.new_block("quiet")
+            f.jump_if(f.icmp("==", found, null()), give_up, following)
+            f.place(following)
         with f.branch(f.icmp("==", function, null())) as (copy, call):
             with copy:
                 into = module.declare("tw_copy_into", INT32, (POINTER, POINTER))
@@ -336,10 +364,19 @@ class _Entry(FastFunction):
                 f.store(f.zext(f.icmp("==", status, int32(0)), INT64), outcome, 8)
             with call:
                 vectorcall = module.declare("tw_vectorcall", POINTER, (POINTER, POINTER, INT64, POINTER))
-                found = f.call(vectorcall, [function, arrays, count, null()])
+                names, named = self.pointer(step, StepField.NAMES), f.alloca(INT64, 1, 8)
+                f.store(int64(0), named, 8)
+                with f.when(f.icmp("!=", names, null())):
+                    f.store(self.field(names, TUPLE_SIZE, INT64), named, 8)
+                positional = f.sub(count, f.load(INT64, named, 8))
+                found = f.call(vectorcall, [function, arrays, positional, names])
                 with f.when(f.icmp("!=", found, null())):
                     f.call(self.decrement, [found])
                     f.store(int64(1), outcome, 8)
+        with f.when(quiet):
+            before = f.load(POINTER, token, 8)
+            f.call(module.declare("tw_reset_context", INT32, (POINTER, POINTER)), [states[0], before])
+            f.call(self.decrement, [before])
         f.jump(give_up)
         f.place(give_up)
         for place in range(MOST_VIEWS):
@@ -406,9 +443,13 @@ def _emit() -> str:
     entry.set_arguments()
     entry.make_results(recipe)
     block = entry.take_memory(recipe)
-    cancelled, done = f.new_block("cancelled"), f.new_block("done")
-    entry.run(recipe, wish, cancelled)
+    cancelled, declined, done = (f.new_block(name) for name in ("cancelled", "declined", "done"))
+    entry.run(recipe, wish, cancelled, declined)
     f.jump(done)
+    f.place(declined)  # nothing but temporary arrays and results has changed
+    entry.free_memory(block)
+    entry.drop_results(recipe)
+    f.jump(entry.fallback)
     f.place(cancelled)
     entry.free_memory(block)
     entry.drop_results(recipe)
@@ -487,6 +528,9 @@ class Replay:
             "tw_copy_into": numpy_api(API_COPY_INTO),
             "tw_empty": numpy_api(API_EMPTY),
             "tw_scalar": numpy_api(API_SCALAR),
+            "tw_set_context": address_of(api.PyContextVar_Set),
+            "tw_reset_context": address_of(api.PyContextVar_Reset),
+            **{f"tw_{name}": id(thing) for name, thing in error_state().items()},
         }
         machine = host_machine()
         code = cached_object(_MODULE, machine, lambda: emit_object(_emit(), _MODULE, machine))

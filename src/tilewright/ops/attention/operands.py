@@ -306,8 +306,7 @@ def _head_vector(value: Any, name: str, heads: int, acc: DType) -> Array:
         raise AttentionDtype(name=name, found=array.dtype, required="real numbers")
     if array.ndim and array.shape != (heads,):
         raise HeadVectorShape(name=name, found=array.shape, required=(heads,))
-    numbers = array.astype(acc.numpy, copy=False)
-    return np.ascontiguousarray(numbers if array.ndim else np.broadcast_to(numbers, (heads,)))
+    return contiguous(array if array.ndim else np.broadcast_to(array, (heads,)), acc.numpy)
 
 
 def _token_scales(value: Any, name: str, operands: _Operands, keys: SequenceSide, acc: DType) -> Array:
@@ -336,7 +335,7 @@ def _token_scales(value: Any, name: str, operands: _Operands, keys: SequenceSide
     if paged:  # in the order of the keys
         assert keys.pages is not None
         found = rows_of_pages(found[..., np.newaxis], keys.pages)[..., 0]
-    return np.ascontiguousarray(found, acc.numpy)
+    return contiguous(found, acc.numpy)
 
 
 def _softcap(value: Any) -> float:

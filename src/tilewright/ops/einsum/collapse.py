@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import PIECE, pieces
 from tilewright.calls.promotion import computing_dtype, kind_of, narrowed, summed_in
-from tilewright.calls.recording import not_repeatable
+from tilewright.calls.recording import new_array, not_repeatable, numpy_call
 from tilewright.ops.sum_of_products.call import ProductsCall, plan_products
 
 _COLLAPSES = 1024
@@ -70,7 +70,6 @@ class Collapse(NamedTuple):
         call = self.products(array) if dtype is None else None
         if call is not None:
             return call(array)
-        not_repeatable("elements that NumPy sums")
         found = _reduce(self._short(array), self.reduced, dtype)
         return found if self.axes is None else found.transpose(self.axes)
 
@@ -137,7 +136,10 @@ def _reduce(array: Array, axes: tuple[int, ...], dtype: np.dtype[Any] | None) ->
 def _reduced(function: np.ufunc, array: Array, axes: tuple[int, ...], acc: np.dtype[Any]) -> Array:
     """A reduction, large ones in pieces: integers and truths of any parts, others of whole sums."""
     if array.size <= PIECE:
-        return np.asarray(function.reduce(array, axis=axes, dtype=acc))
+        summed = new_array(tuple(size for axis, size in enumerate(array.shape) if axis not in axes), acc)
+        numpy_call(function.reduce, array, axes, acc, summed)
+        return summed
+    not_repeatable("elements of a large array that NumPy sums")
     found = np.zeros([size for axis, size in enumerate(array.shape) if axis not in axes], acc)
     exact = acc.kind in "biu"
     ends = [1 if axis in axes and not exact else size for axis, size in enumerate(array.shape)]

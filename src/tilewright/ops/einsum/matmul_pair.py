@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array, broadcast_shapes, merges
-from tilewright.calls.pieces import PIECE, contiguous, pieces
+from tilewright.calls.pieces import PIECE, as_type, contiguous, pieces
 from tilewright.calls.promotion import computing_dtype, rounds_twice, store
 from tilewright.calls.recording import new_array, not_repeatable, numpy_call
 from tilewright.ops.matmul.public import multiplied
@@ -185,11 +185,12 @@ def _multiplied(a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | No
         found = new_array(shape, np.result_type(a, b)) if out is None else out
         numpy_call(np.multiply, a, b, found)
         return found
-    not_repeatable("elements that NumPy multiplies in another type")
     wide = computing_dtype((a.dtype, b.dtype), dtype)
+    found = new_array(shape, dtype) if out is None else out
     if wide == dtype:
-        return np.multiply(a, b, out=out, dtype=dtype, casting="unsafe", order="C")
-    found = np.empty(shape, dtype) if out is None else out
+        numpy_call(np.multiply, *(as_type(array, dtype) for array in (a, b)), found)
+        return found
+    not_repeatable("elements that NumPy multiplies in a wider type")
     with np.errstate(over="ignore"):  # as in results of kernels
         if rounds_twice(wide, dtype):
             store(np.multiply(a, b, dtype=wide, casting="unsafe"), found)

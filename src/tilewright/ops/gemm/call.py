@@ -16,7 +16,7 @@ from tilewright.calls.afterwards import afterwards
 from tilewright.calls.fastcall import MOST_SCATTERED
 from tilewright.calls.foreign import as_array, refuse
 from tilewright.calls.operands import broadcast_shapes, merges, whole_strides
-from tilewright.calls.pieces import copied, copy_to
+from tilewright.calls.pieces import as_type, copied, copy_to, zeros
 from tilewright.calls.promotion import (
     computing_dtype,
     kind_of,
@@ -26,7 +26,7 @@ from tilewright.calls.promotion import (
     signed_dtype,
     store,
 )
-from tilewright.calls.recording import element, new_array, not_repeatable
+from tilewright.calls.recording import element, new_array, numpy_call
 from tilewright.errors import (
     BatchMismatch,
     InvalidScalar,
@@ -418,16 +418,17 @@ def _in_parts(
     shapes = product_shapes(array_a.shape, array_b.shape)
     given = None if out is None else check_out(out, shape_in(out, shapes), computed)
     if computed != np.bool_ and not any(map(is_complex, (alpha, beta))):  # logical operands as numbers
-        ones = [np.asarray(array, np.bool_).view(np.uint8) for array in (array_a, array_b)]
+        ones = [as_type(array, np.bool_).view(np.uint8) for array in (array_a, array_b)]
         return matmul(ones[0], ones[1], given, dtype=computed, alpha=alpha, beta=beta)
-    result: Any
     if computed == np.bool_:
         for name, value, required in (("alpha", alpha, 1), ("beta", beta, 0)):
             if value != required:
                 needed = f"{required} where the result is logical"
                 raise InvalidScalar(name=name, found=shown(value), required=needed)
-        ones = [np.asarray(array, np.bool_).view(np.uint8) for array in (array_a, array_b)]
-        result = np.not_equal(matmul(*ones, dtype=np.int32), 0)
+        ones = [as_type(array, np.bool_).view(np.uint8) for array in (array_a, array_b)]
+        sums, result = new_array(shapes.result, np.int32), new_array(shapes.result, np.bool_)
+        matmul(ones[0], ones[1], sums, dtype=np.int32)
+        numpy_call(np.not_equal, sums, 0, result)
     else:
         if computed.kind != "c":
             name, value = ("alpha", alpha) if is_complex(alpha) else ("beta", beta)
@@ -438,15 +439,20 @@ def _in_parts(
             check_operand_cast(array, computed, name)
         wide = computing_dtype((array_a.dtype, array_b.dtype), computed)
         if alpha == 0:
-            result = np.zeros(shapes.result, wide)
+            result = zeros(shapes.result, wide)
         else:
-            result = matmul(array_a, array_b, dtype=wide) * wide.type(alpha)
+            result = new_array(shapes.result, wide)
+            matmul(array_a, array_b, result, dtype=wide)
+            numpy_call(np.multiply, result, wide.type(alpha), result)
         if beta != 0:
-            result = result + wide.type(beta) * given
-        result = result.astype(computed, copy=False)
+            assert given is not None
+            total = new_array(given.shape, wide)
+            numpy_call(np.multiply, wide.type(beta), given, total)
+            numpy_call(np.add, result, total, total)
+            result = total
+        result = as_type(result, computed)
     if given is None:
-        found: Array = result
-        return found
+        return element(result)
     store(result, given)
     return given
 
@@ -485,7 +491,6 @@ def matmul(
             if value is not None:
                 remedy = "apply it to the result of logical operands or complex factors"
                 raise UnsupportedArgument(name=name, value="...", remedy=remedy)
-        not_repeatable("logical operands or complex factors, in several products")
         return _in_parts(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
     assert not isinstance(alpha, complex)
     assert not isinstance(beta, complex)

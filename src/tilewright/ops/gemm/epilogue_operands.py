@@ -10,6 +10,7 @@ import numpy as np
 
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, check_operand
+from tilewright.calls.pieces import as_type, copied
 from tilewright.calls.promotion import kind_of, same_kind
 from tilewright.calls.recording import constant
 from tilewright.errors import InvalidScalar, OperandMismatch, StepOperands, StepShape, UnsafeCast, shown
@@ -147,10 +148,10 @@ def bias_matrix(array: Array, types: ProductTypes, computed: np.dtype[Any], avoi
         raise UnsafeCast(name="bias", found=array.dtype, required=str(computed))
     kind = types.sums.numpy
     if computed.kind == "u":
-        array = array.astype(np.dtype(f"uint{kind.itemsize * 8}")).view(kind)
+        array = as_type(array, np.dtype(f"uint{kind.itemsize * 8}")).view(kind)
     column = array.shape[1] == 1
-    found: Array = np.asarray((array.T if column else array)[0], dtype=kind)
+    found = as_type((array.T if column else array)[0], kind)
     adjacent = found.size <= 1 or found.strides[0] == found.itemsize
     if not adjacent or any(np.may_share_memory(found, other) for other in avoid):
-        found = np.array(found)
+        found = copied(found)
     return found[:, np.newaxis] if column else found[np.newaxis, :]

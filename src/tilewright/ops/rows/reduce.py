@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, overlaps_itself
 from tilewright.calls.pieces import contiguous, copied, copy_to
-from tilewright.calls.recording import constant, new_array, not_repeatable
+from tilewright.calls.recording import constant, new_array, numpy_call
 from tilewright.errors import EmptyReduction, OutOverlapsItself, UnsupportedDtype
 from tilewright.ops.gemm.call import check_out
 from tilewright.ops.rows.call import as_floats, check_axes, kernel_of
@@ -25,7 +25,7 @@ from tilewright.spec.row_functions import RowOp
 _OF_NOTHING = {RowOp.SUM: 0.0, RowOp.MEAN: np.nan}
 
 #: NumPy's reductions of integers and truth values, which have no kernel.
-_OF_INTEGERS = {RowOp.SUM: np.add, RowOp.MAX: np.maximum, RowOp.MIN: np.minimum}
+_OF_INTEGERS = {RowOp.SUM: np.add.reduce, RowOp.MAX: np.maximum.reduce, RowOp.MIN: np.minimum.reduce}
 
 
 def prepare_reduction(op: RowOp, x: Any, axis: Any, out: Any = None, *, keepdims: bool = False) -> Prepared:
@@ -115,9 +115,8 @@ def _of_integers(op: RowOp, x: Array, target: Array, along: tuple[int, ...]) -> 
         _of_floats(op, copied(x, np.float64), found, along)
         copy_to(target, found, "unsafe")
         return
-    not_repeatable("NumPy reduces integers")
     whole = target.ndim == x.ndim
-    _OF_INTEGERS[op].reduce(x, axis=along, dtype=target.dtype, out=target, keepdims=whole)
+    numpy_call(_OF_INTEGERS[op], x, along, target.dtype, target, whole)
 
 
 def _fill(target: Array, value: float) -> None:

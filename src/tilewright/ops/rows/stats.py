@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array
-from tilewright.calls.recording import not_repeatable
+from tilewright.calls.pieces import as_type
+from tilewright.calls.recording import new_array, numpy_call
 from tilewright.ops.rows.call import check_axes, check_eps, prepare
 from tilewright.ops.rows.kernel import Prepared
 from tilewright.ops.rows.reduce import prepare_reduction
@@ -31,7 +32,6 @@ class PreparedStats(NamedTuple):
 
     def run(self) -> tuple[Array, ...]:
         """The result, then the statistics."""
-        not_repeatable("NumPy computes the statistics")
         stats = self.stats()
         return (self.norm.run(), *stats)
 
@@ -53,21 +53,33 @@ def _stats(op: RowOp, x: Array, along: tuple[int, ...], eps: float) -> tuple[Arr
     own mean corrects the variance, as in the kernels of layer norm.
     """
     acc = np.dtype(np.float64 if x.dtype == F64.numpy else np.float32)
-    wide = x.astype(acc, copy=False)
+    wide = as_type(x, acc)
 
     def mean(values: Array) -> Array:
-        return np.asarray(prepare_reduction(RowOp.MEAN, values, along, keepdims=True).run())
+        return prepare_reduction(RowOp.MEAN, values, along, keepdims=True).run()
 
-    with np.errstate(all="ignore"):
-        if op is RowOp.RMS_NORM:
-            return (_inverse_root(mean(np.square(wide)), eps),)
-        means = mean(wide)
-        around = wide - means
-        variance = mean(np.square(around)) - np.square(mean(around))
-        return means, _inverse_root(np.maximum(variance, 0), eps)
+    squares = new_array(wide.shape, acc)
+    if op is RowOp.RMS_NORM:
+        _quiet(np.square, wide, squares)
+        found = mean(squares)
+        _inverse_root(found, eps)
+        return (found,)
+    means, around = mean(wide), new_array(wide.shape, acc)
+    _quiet(np.subtract, wide, means, around)
+    _quiet(np.square, around, squares)
+    variance, shift = mean(squares), mean(around)
+    _quiet(np.square, shift, shift)
+    _quiet(np.subtract, variance, shift, variance)
+    _quiet(np.maximum, variance, 0, out=variance)
+    _inverse_root(variance, eps)
+    return means, variance
 
 
-def _inverse_root(square: Array, eps: float) -> Array:
-    """1 / √(square + eps)."""
-    root = np.sqrt(square + square.dtype.type(eps))
-    return np.asarray(square.dtype.type(1) / root)
+_quiet = partial(numpy_call, quiet=True)
+
+
+def _inverse_root(square: Array, eps: float) -> None:
+    """1 / √(square + eps), in place."""
+    _quiet(np.add, square, square.dtype.type(eps), square)
+    _quiet(np.sqrt, square, square)
+    _quiet(np.divide, square.dtype.type(1), square, square)

@@ -22,7 +22,7 @@ from tilewright.calls.operands import (
 )
 from tilewright.calls.pieces import as_type, copy_to, zeros
 from tilewright.calls.promotion import computing_dtype
-from tilewright.calls.recording import not_repeatable
+from tilewright.calls.recording import constant, new_array, numpy_call
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import (
     BatchMismatch,
@@ -137,7 +137,7 @@ def triangle_mask(n: int, *, lower: bool) -> Array:
     array([[ True,  True],
            [False,  True]])
     """
-    mask = np.tri(n, dtype=np.bool_)
+    mask = constant(np.tri(n, dtype=np.bool_))
     return mask if lower else mask.T
 
 
@@ -197,7 +197,6 @@ def _complex_factors(
     function: str, arrays: list[Any], out: Any, alpha: complex, beta: complex, lower: bool
 ) -> Array:
     """Products by complex factors, which apply to the finished product."""
-    not_repeatable("complex factors, which NumPy applies")
     factors = as_matrices(function, arrays)
     given = None if out is None else check_array(out)
     computed = result_dtype(factors[0], factors[-1], given, None)
@@ -210,15 +209,17 @@ def _complex_factors(
     if given is not None:
         checked_out(given, shape, computed)
     wide = computing_dtype(tuple(array.dtype for array in factors), computed)
-    result = np.zeros(shape, wide)
+    result = zeros(shape, wide)
     if alpha != 0:
         converted = [as_type(array, wide) for array in factors]
         symmetric(function, converted, result, lower=lower)
-        result *= wide.type(alpha)
+        numpy_call(np.multiply, result, wide.type(alpha), result)
     if given is None:
         return result
     if beta != 0:
-        result += wide.type(beta) * given
+        scaled = new_array(shape, wide)
+        numpy_call(np.multiply, wide.type(beta), given, scaled)
+        numpy_call(np.add, result, scaled, result)
     copy_to(given, result, where=triangle_mask(shape[-1], lower=lower))
     return given
 

@@ -17,7 +17,7 @@ from tilewright.calls.operands import (
     element_strides,
 )
 from tilewright.calls.promotion import computing_dtype, store
-from tilewright.calls.recording import new_array, not_repeatable
+from tilewright.calls.recording import new_array, numpy_call
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import BatchMismatch, InvalidScalar, TriangleNotSquare, TriangleShape, shown
 from tilewright.ops.gemm.call import as_operand, check_array, product_types, result_dtype
@@ -195,8 +195,7 @@ def trmm(
         for place in np.ndindex(*c.shape[:-2]):
             run_trmm(kernel, left[place], right[place], c[place], call.alpha)
     if call.later is not None and call.alpha:
-        not_repeatable("a complex factor, which NumPy applies")
-        target *= target.dtype.type(call.later)
+        numpy_call(np.multiply, target, target.dtype.type(call.later), target)
     if given is None or target is given:
         return target
     store(target, given)
