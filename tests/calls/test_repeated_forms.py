@@ -102,12 +102,14 @@ def test_numbers_as_operands() -> None:
 
 
 def test_numbers_of_numpy_as_options() -> None:
+    matmul: Any = tw.matmul  # its options are declared as Python's numbers
+    largest: Any = tw.max
     a, b = values(4, 8), values(8, 3)
     for alpha in (np.float16(2), np.int8(2), np.uint64(2), np.longlong(2)):
-        check(lambda x, y, f=alpha: tw.matmul(x, y, alpha=f), a, b)
-    check(lambda x: tw.max(x, 1, keepdims=np.True_), a)
-    assert tw.max(a, 1, keepdims=np.False_).shape == (4,)
-    doubled = [tw.matmul(a, b, alpha=kind(2)) for kind in (np.float16, np.float32, np.int8)]
-    halved = [tw.matmul(a, b, alpha=kind(1)) for kind in (np.float16, np.float32, np.int8)]
+        check(lambda x, y, f=alpha: matmul(x, y, alpha=f), a, b)
+    check(lambda x: largest(x, 1, keepdims=np.True_), a)
+    assert largest(a, 1, keepdims=np.False_).shape == (4,)
+    doubled = [matmul(a, b, alpha=kind(2)) for kind in (np.float16, np.float32, np.int8)]
+    halved = [matmul(a, b, alpha=kind(1)) for kind in (np.float16, np.float32, np.int8)]
     for two, one in zip(doubled, halved, strict=True):
         assert np.array_equal(two, 2 * one)
