@@ -70,7 +70,7 @@ class Module:
             f'target datalayout = "{data_layout}"',
             f'target triple = "{triple}"',
         )
-        self.triple = triple
+        self.triple, self.vector_bits = triple, vector_bits
         self.functions: dict[str, Function] = {}
         self.declarations: dict[str, str] = {}
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tilewright.micro.packing.transpose import network
+from tilewright.micro.packing.transpose import Network, network, perfect_shuffle
 
 WIDTHS = (1, 2, 4, 8, 16)
 #: Lanes in 128 bits: elements of 8, 16, 32, 64 and 128 bits.
@@ -22,8 +22,23 @@ def shuffled(left: NDArray[np.int64], right: NDArray[np.int64], lanes: tuple[int
 @pytest.mark.parametrize(("lanes", "count"), list(product(WIDTHS, WIDTHS)))
 @pytest.mark.parametrize("part", PARTS)
 def test_the_network_transposes(lanes: int, count: int, part: int) -> None:
+    check_network(network(lanes, count, part), lanes, count)
+
+
+@pytest.mark.parametrize(
+    ("lanes", "together"), [(lanes, 1 << bit) for lanes in WIDTHS for bit in range(lanes.bit_length() - 1)]
+)
+def test_the_perfect_shuffle_transposes(lanes: int, together: int) -> None:
+    whole = lanes * together
+    plan = perfect_shuffle(lanes, whole)
+    check_network(plan, lanes, lanes)
+    each = [lane for pair in zip(range(whole), range(whole, 2 * whole), strict=True) for lane in pair]
+    assert all([*found.low, *found.high] == each for found in plan.rounds), "ZIP1 and ZIP2 of single lanes"
+
+
+def check_network(plan: Network, lanes: int, count: int) -> None:
+    """Numbered lanes come out transposed."""
     block = np.arange(lanes * count).reshape(count, lanes)
-    plan = network(lanes, count, part)
     held = [np.concatenate([block[number] for number in group]) for group in plan.joined]
     for distance, low, high in plan.rounds:
         following = list(held)

@@ -9,6 +9,10 @@ differ in that bit. Three forms of exchange leave different orders, and each is 
 
 A square takes the first below 128 bits and the second above. Where the block is not square, what must end
 up adjacent decides. In which order the results come out is found by following numbered elements.
+
+Scalable vectors longer than 128 bits interleave across their whole length (ZIP1/ZIP2 of SVE), and have no
+instruction for parts of 128 bits: a square takes the perfect shuffle, which interleaves single lanes in every
+round (H. S. Stone, Parallel processing with the perfect shuffle, IEEE Trans. Computers C-20, 1971).
 """
 
 from __future__ import annotations
@@ -107,6 +111,22 @@ def _follow(vectors: list[list[Element]], found: Round) -> list[list[Element]]:
     return following
 
 
+def _held(joined: tuple[Lanes, ...], lanes: int) -> list[list[Element]]:
+    """The elements of the vectors that the rounds start with."""
+    return [[(vector, lane) for vector in group for lane in range(lanes)] for group in joined]
+
+
+def _places(held: list[list[Element]], lanes: int, count: int) -> tuple[tuple[int, int], ...]:
+    """For each result, the vector after the rounds and the lane it starts at."""
+    results = []
+    for lane in range(lanes):
+        (index,) = (number for number, content in enumerate(held) if (0, lane) in content)
+        start = held[index].index((0, lane))
+        assert held[index][start : start + count] == [(vector, lane) for vector in range(count)]
+        results.append((index, start))
+    return tuple(results)
+
+
 @cache
 def network(lanes: int, count: int, part: int) -> Network:
     """The shuffles that transpose `count` vectors of `lanes` lanes; both are powers of two.
@@ -126,7 +146,7 @@ def network(lanes: int, count: int, part: int) -> Network:
     part = max(1, min(part, length))
     # With fewer lanes than vectors, vectors i and i + `lanes` are concatenated first.
     joined = tuple(tuple(range(first, count, square)) for first in range(square))
-    held = [[(vector, lane) for vector in group for lane in range(lanes)] for group in joined]
+    held = _held(joined, lanes)
     rounds: list[Round] = []
     distance = 1
     while distance < square:
@@ -134,13 +154,30 @@ def network(lanes: int, count: int, part: int) -> Network:
         rounds.append(Round(distance, tuple(low), tuple(high)))
         held = _follow(held, rounds[-1])
         distance *= 2
-    results = []
-    for lane in range(lanes):
-        (index,) = (number for number, content in enumerate(held) if (0, lane) in content)
-        start = held[index].index((0, lane))
-        assert held[index][start : start + count] == [(vector, lane) for vector in range(count)]
-        results.append((index, start))
-    return Network(joined, tuple(rounds), tuple(results))
+    return Network(joined, tuple(rounds), _places(held, lanes, count))
+
+
+@cache
+def perfect_shuffle(lanes: int, whole: int) -> Network:
+    """The shuffles that transpose a square of `lanes` lanes by interleaving vectors of `whole` lanes.
+
+    Adjacent vectors are joined until they are as long. A round puts one bit of a vector's number below the
+    bits of the lane, whose uppermost takes its place.
+
+    >>> perfect_shuffle(4, 4).rounds[0]
+    Round(distance=2, low=(0, 4, 1, 5), high=(2, 6, 3, 7))
+    >>> perfect_shuffle(4, 8).results
+    ((0, 0), (0, 4), (1, 0), (1, 4))
+    """
+    together = whole // lanes
+    joined = tuple(tuple(range(first, first + together)) for first in range(0, lanes, together))
+    low, high = _interleaved(whole, 1, whole)
+    bits, held = len(joined).bit_length() - 1, _held(joined, lanes)
+    rounds: list[Round] = []
+    for number in range(lanes.bit_length() - 1):
+        rounds.append(Round(1 << (-1 - number) % bits, tuple(low), tuple(high)))
+        held = _follow(held, rounds[-1])
+    return Network(joined, tuple(rounds), _places(held, lanes, lanes))
 
 
 def _bits(kind: Type) -> int:
@@ -164,7 +201,11 @@ def transpose(f: Function, vectors: list[Value], words: int = 1) -> list[Value]:
     def spread(chosen: Lanes) -> list[int]:
         return [lane * words + word for lane in chosen for word in range(words)]
 
-    plan = network(lanes, count, PART_BITS // (_bits(kind) * words))
+    whole = f.module.vector_bits // _bits(kind)
+    if f.module.vector_bits > PART_BITS and lanes == count and words == 1 and lanes <= whole < lanes * count:
+        plan = perfect_shuffle(lanes, whole)
+    else:
+        plan = network(lanes, count, PART_BITS // (_bits(kind) * words))
     held = [f.concatenate([vectors[number] for number in group]) for group in plan.joined]
     for distance, low, high in plan.rounds:
         following = list(held)
@@ -174,7 +215,7 @@ def transpose(f: Function, vectors: list[Value], words: int = 1) -> list[Value]:
                 following[index] = f.shuffle(vector, other, spread(low))
                 following[index + distance] = f.shuffle(vector, other, spread(high))
         held = following
-    if lanes <= count:
+    if held[0].type.lanes == count * words:
         return [held[index] for index, _ in plan.results]
     cut = [spread(tuple(range(start, start + count))) for _, start in plan.results]
     pairs = zip(plan.results, cut, strict=True)
