@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from enum import Enum
 from functools import cache
 from typing import NamedTuple
 
 from product_types import TYPES
-from shares import EVERY_TEST_RUNS
+from shares import EVERY_TEST_RUNS, cover
 
 from emulated.case_file import Case
 from emulated.elements import Filling
@@ -128,8 +128,12 @@ def _fillings(types: ProductTypes) -> tuple[Filling, Filling]:
 
 
 def gemm_cases_of(kernels: Kernels, types: ProductTypes, number: int, *, fixed: bool) -> Iterator[Case]:
-    """All strides given at run time, on a machine with small caches; then layouts and strategies in turn."""
-    plans: list[tuple[tuple[str, ...], Strategy, bool]] = [(("strided",) * 3, Strategy.AUTO, True)]
+    """All strides given at run time, on a machine with small caches; then layouts and strategies in turn.
+
+    In `make test` two products in three are packed always: the automatic strategy holds twice the code.
+    """
+    first = Strategy.AUTO if EVERY_TEST_RUNS or number % 3 == 0 else Strategy.PACKING
+    plans: list[tuple[tuple[str, ...], Strategy, bool]] = [(("strided",) * 3, first, True)]
     if fixed:
         plans.append((LAYOUTS[3 * number % 8], STRATEGIES[number % 3], number % 2 == 0))
     turns = itertools.count(5 * number)
@@ -167,8 +171,13 @@ def batch_reduce_cases_of(kernels: Kernels, types: ProductTypes, turn: int) -> I
         yield batch_reduce_case(kernel, turn, at_end=at_end, filling=filling)
 
 
+def parts_of(types: ProductTypes, way: Hashable) -> set[Hashable]:
+    """What a product adds to a test of others: how it is computed, and the conversions before and after."""
+    return {way, ("A", types.a), ("B", types.b), ("C", types.acc, types.c)}
+
+
 class Plan(NamedTuple):
-    """What a machine runs of one product: any sizes, then other layouts too; known sizes, once or twice."""
+    """What a machine runs of one product: any sizes, then other layouts too; known sizes, at most twice."""
 
     types: ProductTypes
     number: int
@@ -182,7 +191,8 @@ def plans(machine: Machine, machines: Sequence[Machine]) -> Iterator[Plan]:
     others.
 
     In `make test` products of any sizes run once for each instruction of a machine and for one type in
-    `THINNED_ANY`; products of known sizes run for every type. In `make test-all` products of any sizes run
+    `THINNED_ANY`, products of known sizes for types in which each instruction, each type of A and of B and
+    each result of each type of sums occurs. In `make test-all` products of any sizes run
     for every type, of other layouts too, and one type in `THINNED` on machines that add nothing.
 
     The first machine of a row runs `DTYPES` elsewhere.
@@ -190,6 +200,14 @@ def plans(machine: Machine, machines: Sequence[Machine]) -> Iterator[Plan]:
     start = machines.index(machine)
     first = all(other.isa.name != machine.isa.name for other in machines[:start])
     seen: set[object] = set()
+    added_ways = {
+        types: parts_of(types, way)
+        for types in TYPES
+        if novelty(machine, types, machines) in {Novelty.INSTRUCTION, Novelty.WAY}
+        and (way := way_of(machine, types)) is not None
+        and not (first and types.name in DTYPES)
+    }
+    chosen = cover(added_ways)
     for number, types in enumerate(TYPES, start):
         new = novelty(machine, types, machines)
         if new is None or (first and types.name in DTYPES):
@@ -205,7 +223,9 @@ def plans(machine: Machine, machines: Sequence[Machine]) -> Iterator[Plan]:
             yield Plan(types, number, whole, fixed, (new is not Novelty.NONE or sampled) + fixed)
         elif added or (new is Novelty.LENGTH and sampled):
             whole = number % THINNED_ANY == 0 or (added and instruction not in seen)
-            yield Plan(types, number, whole, fixed and sampled, 1)
+            known = types in chosen or not added
+            if whole or known:
+                yield Plan(types, number, whole, fixed and sampled, int(known))
         else:
             continue
         if whole:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from itertools import combinations, product
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
+Key = TypeVar("Key", bound=Hashable)
 Test = TypeVar("Test", bound=Callable[..., None])
 
 #: Whether this is a run of `make test-all`: conftest.py sets the variable for workers and children.
@@ -37,12 +39,22 @@ def pairs_of(tuples: Iterable[tuple[Any, ...]]) -> list[int]:
         }
         for number, values in enumerate(tuples)
     }
-    left, found = set().union(*pairs.values()), []
+    return cover(pairs)
+
+
+def cover(parts: Mapping[Key, AbstractSet[Any]]) -> list[Key]:
+    """Keys whose parts are together all the parts that there are, in the order of the mapping.
+
+    >>> cover({"left": {1, 2}, "middle": {2, 3}, "right": {3, 4}})
+    ['left', 'right']
+    """
+    left: set[Any] = set().union(*parts.values())
+    found: set[Key] = set()
     while left:  # the first of the best, so that every run takes the same ones
-        best = max(pairs, key=lambda number: len(pairs[number] & left))
-        found.append(best)
-        left -= pairs.pop(best)
-    return sorted(found)
+        best = max((key for key in parts if key not in found), key=lambda key: len(parts[key] & left))
+        found.add(best)
+        left -= parts[best]
+    return [key for key in parts if key in found]
 
 
 def places_of(parameters: Iterable[Iterable[Any]]) -> list[tuple[int, ...]]:
