@@ -183,8 +183,10 @@ FORMS = [
 ]
 
 
-def label(form: Form) -> str:
-    """A form as the identifier of a test."""
+def label(form: Form | int) -> str:
+    """A form, or the lanes of a panel, as the identifier of a test."""
+    if isinstance(form, int):
+        return str(form)
     return f"{form.source}-{form.to}-{form.kr}-{form.unit}-{form.parts.value}"
 
 
@@ -242,7 +244,7 @@ def test_every_form_between_guard_pages(isa: Isa, form: Form) -> None:
                 check_pack(isa, form, panel, (lanes, depth, how), (given, found), number)
 
 
-#: Words of 32 to 64 bytes, as the tiles of AMX take them of A: one panel of 32 lanes.
+#: Words of 32 to 64 bytes, as the tiles of AMX take them of A, also in panels of exact sizes.
 LONG_FORMS = [
     Form(U8, U8, 64, 64),
     Form(BF16, BF16, 32, 32),
@@ -251,12 +253,12 @@ LONG_FORMS = [
 
 
 @pytest.mark.skipif(not GUARD_PAGES, reason="no pages can be protected")
-@pytest.mark.parametrize("form", LONG_FORMS, ids=label)
-def test_long_words_between_guard_pages(form: Form) -> None:
+@pytest.mark.parametrize(("form", "panel"), list(product(LONG_FORMS, (32, 21, 5))), ids=label)
+def test_long_words_between_guard_pages(form: Form, panel: int) -> None:
     """Also of panels side by side, and of depths that end in, before and behind a square and a word."""
-    isa, panel = host_rows()[0], 32
+    isa = host_rows()[0]
     given, found = GuardedMemory(1 << 18), GuardedMemory(1 << 18)
-    steps, depths = (panel - 1, panel, panel + 1, 5 * panel + 3), (0, 1, 16, 33, 64, 79, 130)
+    steps, depths = (panel - 1, panel, panel + 1, 4 * panel + 3), (0, 1, 16, 33, 64, 79, 130)
     for number, (lanes, depth, how) in enumerate(covering(steps, depths, PLACES)):
         check_pack(isa, form, panel, (lanes, depth, how), (given, found), number)
 

@@ -166,6 +166,8 @@ class PackKernel:
         A run of one panel is a cache line or two, and the next one is in another page, which no prefetcher
         follows.
         """
+        if self._long_words and self.lanes < self._side:
+            return state
         lane_bytes, depth_bytes = strides
         together = PANELS_TOGETHER * self.lanes
         adjacent = f.icmp("==", f.arguments["lane_stride"], 1)
@@ -210,15 +212,19 @@ class PackKernel:
         wide = f.icmp(">=", words, max(width for _, width in self.chunks))
         transposing = f.and_(depths_adjacent, wide)
         if self._long_words:
-            with f.branch(f.and_(lanes_adjacent, whole)) as (then, otherwise):
+            with f.branch(transposing) as (then, otherwise):
                 with then:
-                    self._collect(f, destination, source, depth_bytes, panel_bytes, 1)
-                with otherwise, f.branch(transposing) as (then_transpose, otherwise_any):
-                    with then_transpose:
-                        self._transpose(f, destination, source, lane_bytes, left)
-                        self._any(f, destination, source, strides, left, words)
-                    with otherwise_any:
+                    self._transpose(f, destination, source, lane_bytes, left)
+                    self._any(f, destination, source, strides, left, words)
+                with otherwise:
+                    if self.lanes < self._side:
                         self._any(f, destination, source, strides, left, int64(0))
+                    else:
+                        with f.branch(f.and_(lanes_adjacent, whole)) as (then_collect, otherwise_any):
+                            with then_collect:
+                                self._collect(f, destination, source, depth_bytes, panel_bytes, 1)
+                            with otherwise_any:
+                                self._any(f, destination, source, strides, left, int64(0))
             return
         with f.branch(f.and_(lanes_adjacent, whole)) as (then, otherwise):
             with then:
@@ -282,6 +288,11 @@ class PackKernel:
     def _long_words(self) -> bool:
         """Whether a word is longer than `WORD_BYTES`, as the tiles of AMX take them of A."""
         return self.word_bits > 8 * WORD_BYTES and self.parts is Parts.WHOLE
+
+    @property
+    def _side(self) -> int:
+        """Elements of a side of the squares that long words are collected by."""
+        return WORD_BYTES // self.source.size
 
     # --- the four methods ----------------------------------------------------------------------------
 
@@ -393,8 +404,9 @@ class PackKernel:
 
         The depths that a word lacks at the end are read from its last one and then overwritten with zeros.
         """
-        side = WORD_BYTES // self.source.size
-        assert self.lanes % side == self.kr % side == 0
+        side = self._side
+        assert self.lanes >= side
+        assert self.kr % side == 0
         depth, square = f.arguments["depth"], self._element_square(f.module, side)
         offsets = f.alloca(INT64, side, CACHE_LINE)
         for_word = f.mul(depth_bytes, self.kr)
@@ -427,11 +439,15 @@ class PackKernel:
     def _lanes_of(
         self, f: Function, to_word: Value, panel_bytes: Value, panels: int, step: int
     ) -> Iterator[tuple[Value, Value]]:
-        """A loop over the lanes of adjacent panels: the lane, and where its word is in its panel."""
+        """A loop over the lanes of adjacent panels: the lane, and where its word is in its panel.
+
+        The last step in a panel overlaps the one before it where the lanes are no multiple of a step.
+        """
         with (
             f.loop(int64(0), int64(panels), int64(1), "beside") as panel,
-            f.loop(int64(0), int64(self.lanes), int64(step), "lane") as lane,
+            f.loop(int64(0), int64(self.lanes), int64(step), "lane") as first,
         ):
+            lane = f.minimum(first, int64(self.lanes - step)) if self.lanes % step else first
             to_panel = f.at(to_word, f.mul(panel, panel_bytes))
             yield f.add(f.mul(panel, self.lanes), lane), f.at(to_panel, f.mul(lane, self._lane_bytes))
 
