@@ -20,7 +20,7 @@ import numpy as np
 
 import tilewright as tw
 from tilewright.calls.batch import fixed_batch_function
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible
 
 PROCESSES = 9
 

@@ -25,7 +25,7 @@ from tiers import pairwise
 
 import tilewright as tw
 from tilewright.calls import repeated
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible
 from tilewright.calls.repeated import repeated_method, replay
 from tilewright.compiler import scratch
 from tilewright.errors import ForeignKernel, LeadingDimension, OperandMismatch

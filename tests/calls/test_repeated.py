@@ -14,7 +14,7 @@ from repeated_calls import check
 from support import Array, run_python
 
 import tilewright as tw
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible
 from tilewright.calls.recipe import MOST_RECIPES
 from tilewright.calls.repeated import replay
 

@@ -12,7 +12,7 @@ from repeated_calls import check
 from support import Array
 
 import tilewright as tw
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="no native entries in this interpreter")
 

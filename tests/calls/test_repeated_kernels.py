@@ -17,7 +17,7 @@ from support import Array
 
 import tilewright as tw
 from tilewright.calls.call_key import serial_readable
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible
 from tilewright.calls.recipe import MOST_RECIPES
 from tilewright.calls.recording import Recording, repeatable
 from tilewright.calls.repeated import repeated, replay

@@ -18,7 +18,7 @@ from support import Array, run_python, unaligned
 from tiers import crossed, pairwise
 
 import tilewright as tw
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible
 from tilewright.calls.recipe import Field
 from tilewright.calls.repeated import replay
 from tilewright.errors import AxisOutOfRange, NegativeEps, OutReadOnly, OutShape

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible
 from tilewright.calls.repeated import CallCount, replay
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="no native entries in this interpreter")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.calls.fastcall import (
+from tilewright.calls.layout import (
     ALIGNED,
     ARRAY_DATA,
     ARRAY_DTYPE,
@@ -25,7 +25,12 @@ from tilewright.calls.fastcall import (
     ARRAY_SHAPE,
     ARRAY_STRIDES,
     DTYPE_SIZE,
+    FLOAT_VALUE,
+    LIST_ITEMS,
+    NUMBERS,
     OBJECT_TYPE,
+    SCALAR_VALUE,
+    SERIAL_SLOT,
     TUPLE_ITEM,
     TUPLE_SIZE,
     WRITEABLE,
@@ -34,13 +39,6 @@ from tilewright.calls.recipe import HASH, MIX_BITS, MOST_ARRAYS, MOST_AXES, MOST
 from tilewright.llvm.build import Function, Module
 from tilewright.llvm.values import INT8, INT16, INT32, INT64, POINTER, VOID, Value, int64, null
 from tilewright.recorder import Numbered
-
-#: cpython/floatobject.h, PyFloatObject.ob_fval; numpy/arrayscalars.h, obval of scalars; cpython/listobject.h,
-#: PyListObject.ob_item.
-FLOAT_VALUE, SCALAR_VALUE, LIST_ITEMS = 16, 16, 24
-
-#: NumPy's numbers that are all value, without padding.
-_NUMBERS = "?bBhHiIlLqQefdFD"
 
 #: Kinds of types that a call may have arguments of, besides arrays and Python's own.
 MOST_KINDS = 64
@@ -89,10 +87,6 @@ class KeyState(ctypes.Structure):
     )
 
 
-#: Offset of the number of a `Numbered` object: its first slot, behind the header of 64-bit GIL builds.
-SERIAL_SLOT = 16
-
-
 def serial_readable(value: Numbered) -> bool:
     """Whether the number of an object is where machine code reads it."""
     held = ctypes.c_void_p.from_address(id(value) + SERIAL_SLOT).value
@@ -130,7 +124,7 @@ class KnownKinds:
             if isinstance(value, Numbered):
                 if serial_readable(value):
                     self._add(kind, Kind.SERIAL)
-            elif isinstance(value, (np.bool_, np.number)) and value.dtype.char in _NUMBERS:
+            elif isinstance(value, (np.bool_, np.number)) and value.dtype.char in NUMBERS:
                 self._add(kind, Kind.NUMBER, value.dtype.itemsize)
             elif isinstance(value, (np.dtype, type, enum.Enum)):
                 self._add(kind, Kind.IDENTITY)

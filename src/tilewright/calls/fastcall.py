@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -13,6 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.calls.layout import (
+    ARRAY_DATA,
+    ARRAY_DTYPE,
+    ARRAY_FLAGS,
+    ARRAY_SHAPE,
+    ARRAY_STRIDES,
+    OBJECT_TYPE,
+    TUPLE_ITEM,
+    TUPLE_SIZE,
+)
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.builtin import address_of
 from tilewright.llvm.control import Block
@@ -22,15 +31,6 @@ from tilewright.threads.pool import POLL_WORK, TEAM_WORK, WAKE_WORK, thread_pool
 from tilewright.threads.pool_memory import APART, State, TeamMemory
 from tilewright.threads.scratch import ScratchTable
 
-#: numpy/ndarraytypes.h, PyArrayObject_fields after the 16-byte object header of 64-bit GIL builds.
-ARRAY_DATA, ARRAY_NDIM, ARRAY_SHAPE, ARRAY_STRIDES, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 40, 56, 64
-#: numpy/ndarraytypes.h, PyArray_Descr.elsize of NumPy 2.
-DTYPE_SIZE = 40
-#: cpython/object.h, PyObject.ob_type; cpython/tupleobject.h, PyTupleObject.ob_size and ob_item.
-OBJECT_TYPE, TUPLE_SIZE, TUPLE_ITEM = 8, 16, 24
-#: numpy/ndarraytypes.h, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE.
-ALIGNED, WRITEABLE = 0x0100, 0x0400
-
 #: numpy/_core/code_generators/numpy_api.py, indices in the C API table of PyArray_Empty, PyArray_Return,
 #: PyArray_NewFromDescr, PyArray_SetBaseObject, PyArray_Scalar and PyArray_CopyInto.
 API_EMPTY, API_RETURN, API_NEW_FROM_DESCR, API_SET_BASE, API_SCALAR, API_COPY_INTO = 184, 76, 94, 282, 60, 50
@@ -38,44 +38,6 @@ API_EMPTY, API_RETURN, API_NEW_FROM_DESCR, API_SET_BASE, API_SCALAR, API_COPY_IN
 #: Products of fewer multiply-adds keep the GIL: releasing and reacquiring it costs about 100 ns, and they
 #: take less than 5 us.
 GIL_THRESHOLD = 1 << 18
-
-
-@cache
-def native_entry_possible() -> bool:
-    """Whether this interpreter's object layout is the one that the machine code assumes."""
-    gil_build = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
-    if not gil_build or ctypes.sizeof(ctypes.c_void_p) != 8:
-        return False
-    probe = np.zeros((3, 5), np.float32)[:, 1:3]
-    base = id(probe)
-
-    def word(offset: int, kind: Any = ctypes.c_uint64) -> int:
-        return int(kind.from_address(base + offset).value)
-
-    read = (
-        word(OBJECT_TYPE),
-        word(ARRAY_DATA),
-        word(ARRAY_NDIM, ctypes.c_int32),
-        ctypes.c_int64.from_address(word(ARRAY_SHAPE) + 8).value,
-        ctypes.c_int64.from_address(word(ARRAY_STRIDES)).value,
-        word(ARRAY_DTYPE),
-        word(ARRAY_FLAGS, ctypes.c_int32) & (ALIGNED | WRITEABLE),
-        ctypes.c_int64.from_address(id(probe.dtype) + DTYPE_SIZE).value,
-    )
-    data = probe.__array_interface__["data"][0]
-    expected = (id(np.ndarray), data, 2, 2, 20, id(probe.dtype), ALIGNED | WRITEABLE, 4)
-    return read == expected
-
-
-def numpy_api(index: int) -> int:
-    """The address of a function of NumPy's C API."""
-    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]  # noqa: SLF001
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    table = get(capsule, None)
-    found = ctypes.c_void_p.from_address(table + 8 * index).value
-    assert found is not None
-    return found
 
 
 @cache

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.calls.fastcall import ARRAY_DATA, native_entry_possible
 from tilewright.calls.foreign import refuse as refuse_foreign
+from tilewright.calls.layout import ARRAY_DATA, layout_known
 from tilewright.errors import LeadingDimension, OperandMismatch
 from tilewright.spec.problem import Layout, Operand
 
@@ -41,7 +41,7 @@ def whole_strides(array: Array) -> bool:
 
 
 #: Whether the data address can be read directly from the array object.
-_READABLE = native_entry_possible()
+_READABLE = layout_known()
 
 
 def data_address(array: Array) -> int:

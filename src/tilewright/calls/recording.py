@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tilewright.calls.fastcall import WRITEABLE, error_state
+from tilewright.calls.fastcall import error_state
+from tilewright.calls.layout import WRITEABLE
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.recipe import (
     ALIGNMENT,

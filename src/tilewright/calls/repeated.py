@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from tilewright.calls.afterwards import afterwards
 from tilewright.calls.exchange import exchanged
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible, warn_of_python, why_not_native
 from tilewright.calls.recording import Recording
 from tilewright.calls.replay import Key, Replay
 from tilewright.errors import TilewrightError
@@ -115,6 +115,7 @@ class Repeated(Builtin):
             _python[name, "an operand of another library"] += 1
             return exchange.result(function(*exchange.arguments, **exchange.named))
         if not native_entry_possible():
+            warn_of_python(levels=3)
             return function(*arguments, **named)
         if any(map(_is_operand, arguments)):
             _python[name, "an operand that is not an array"] += 1
@@ -248,7 +249,7 @@ def is_repeated(function: Any) -> bool:
 def path_of(function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> str:
     """Which way the next call of a public function takes, in words."""
     if not native_entry_possible():
-        return "through Python: this interpreter has another layout of objects"
+        return f"through Python: {why_not_native()}"
     if any(map(_is_operand, arguments)):
         return "through Python: an operand that is not an array"
     key = replay().key(function.__self__, arguments, named)
@@ -313,7 +314,7 @@ def show_calls() -> CallCounts:
     function               repeated    first   Python
     matmul                        2        1        0
     """
-    hits = replay().table.hits()
+    hits = replay().table.hits() if native_entry_possible() else Counter[str]()
     reasons: dict[str, dict[str, int]] = {}
     for (name, reason), count in _python.items():
         reasons.setdefault(name, {})[reason] = count

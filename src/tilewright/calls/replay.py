@@ -19,16 +19,13 @@ from tilewright.calls.fastcall import (
     API_NEW_FROM_DESCR,
     API_SCALAR,
     API_SET_BASE,
-    ARRAY_DATA,
     GIL_THRESHOLD,
-    TUPLE_ITEM,
-    TUPLE_SIZE,
     FastFunction,
     TeamRequest,
     error_state,
-    numpy_api,
     python_symbols,
 )
+from tilewright.calls.layout import ARRAY_DATA, LAYOUT, TUPLE_ITEM, TUPLE_SIZE, numpy_api
 from tilewright.calls.recipe import (
     ALIGNMENT,
     BASES,
@@ -533,7 +530,7 @@ class Replay:
             **{f"tw_{name}": id(thing) for name, thing in error_state().items()},
         }
         machine = host_machine()
-        code = cached_object(_MODULE, machine, lambda: emit_object(_emit(), _MODULE, machine))
+        code = cached_object(f"{_MODULE} {LAYOUT}", machine, lambda: emit_object(_emit(), _MODULE, machine))
         self._code = Linked(code, (_ENTRY, _READ), imports)
         # With the GIL, since it reads Python's objects.
         kinds = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -554,10 +551,8 @@ class Replay:
             "tw_free": address_of(api.PyMem_RawFree),
             "tw_no_memory": address_of(api.PyErr_NoMemory),
         }
-        machine = host_machine()
-        code = cached_object(
-            _METHOD_MODULE, machine, lambda: emit_object(_emit_method(), _METHOD_MODULE, machine)
-        )
+        machine, what = host_machine(), f"{_METHOD_MODULE} {LAYOUT}"
+        code = cached_object(what, machine, lambda: emit_object(_emit_method(), _METHOD_MODULE, machine))
         return Linked(code, (_METHOD_MODULE,), imports)
 
     def key(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Key | None:

@@ -74,6 +74,9 @@ from tilewright.errors.einsum import (
     TreeSize as TreeSize,
     TreeSizeMissing as TreeSizeMissing,
 )
+from tilewright.errors.interpreter import (
+    CallsThroughPython as CallsThroughPython,
+)
 from tilewright.errors.kernels import (
     BlockNotMultiple as BlockNotMultiple,
     CalledWhileImporting as CalledWhileImporting,

@@ -18,7 +18,7 @@ from support import Array, filled, unaligned
 
 import tilewright as tw
 from tilewright.calls import repeated
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible
 from tilewright.errors import LabelSizes, OutNotArray, OutReadOnly, OutShape, SublistLabel
 from tilewright.ops.gemm import call as arrays
 

@@ -12,7 +12,7 @@ from shares import looped
 from support import LAYOUTS, Array, rough
 
 import tilewright as tw
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible
 from tilewright.errors import BatchMismatch, OutShape, ShapeMismatch
 from tilewright.ops.gemm import call as arrays
 

@@ -15,7 +15,7 @@ from shares import EVERY_TEST_RUNS
 from support import LAYOUTS, Array, rough
 
 import tilewright as tw
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.gemm import kernel as gemm
 from tilewright.ops.gemm.exact_sizes import SLOT_BITS, ExactTable, exact_table, key_of, shape_of, slot_number

@@ -14,7 +14,7 @@ from shares import looped
 from support import LAYOUTS, Array, assert_accurate, filled, rough, unaligned
 
 import tilewright as tw
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible
 from tilewright.errors import TilewrightError
 from tilewright.ops.gemm import call as arrays
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible
 from tilewright.errors import OutShape
 from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.rows.nest import RowCut

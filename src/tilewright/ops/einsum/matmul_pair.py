@@ -96,8 +96,7 @@ class ResultView(NamedTuple):
         view = out.transpose(self.back)
         if out.size and not merges(view, self.product):
             return None
-        view.shape = self.product
-        return view
+        return view.reshape(self.product)  # a view, since the axes merge
 
 
 class MatmulPair(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.calls.fastcall import native_entry_possible
+from tilewright.calls.layout import native_entry_possible, why_not_native
 from tilewright.compiler.explanation import Explanation, decision_text, kernel_strategy, thread_note
 from tilewright.ir.trace import trace
 from tilewright.ops.rows.kernel import ELEMENT_WORK, Prepared, RowCall
@@ -71,7 +71,7 @@ def _entry_note(prepared: Prepared) -> str:
     """Whether machine code repeats the call."""
     out, target = prepared.out, prepared.target
     if not native_entry_possible():
-        return "through Python: this interpreter has another layout of objects"
+        return f"through Python: {why_not_native()}"
     if out is not None and not np.can_cast(target.dtype, out.dtype, "safe"):
         return "through Python: the result is rounded when it is copied to out"
     return "native entry from the second call on"

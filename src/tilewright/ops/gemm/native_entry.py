@@ -14,26 +14,29 @@ import numpy as np
 
 from tilewright.calls.batch import batch_address
 from tilewright.calls.fastcall import (
-    ALIGNED,
     API_EMPTY,
     API_RETURN,
-    ARRAY_DATA,
-    ARRAY_DTYPE,
-    ARRAY_NDIM,
-    ARRAY_SHAPE,
-    ARRAY_STRIDES,
     GIL_THRESHOLD,
     MOST_SCATTERED,
-    OBJECT_TYPE,
-    WRITEABLE,
     FastFunction,
     MatrixValues,
     Turns,
     better_transposed,
     column_major,
-    numpy_api,
     python_symbols,
     transposed_if,
+)
+from tilewright.calls.layout import (
+    ALIGNED,
+    ARRAY_DATA,
+    ARRAY_DTYPE,
+    ARRAY_NDIM,
+    ARRAY_SHAPE,
+    ARRAY_STRIDES,
+    LAYOUT,
+    OBJECT_TYPE,
+    WRITEABLE,
+    numpy_api,
 )
 from tilewright.calls.promotion import promoted_dtype
 from tilewright.llvm.build import Callee, Function, Module
@@ -395,7 +398,7 @@ class NativeMatmul:
             "tw_return": numpy_api(API_RETURN),
         }
         machine = host_machine()
-        code = cached_object("tw_entry", machine, lambda: emit_object(_emit(), "tw_entry", machine))
+        code = cached_object(f"tw_entry {LAYOUT}", machine, lambda: emit_object(_emit(), "tw_entry", machine))
         self._code = Linked(code, ("tw_matmul",), imports)
         builtin.install(self._code.address("tw_matmul"), self)
 

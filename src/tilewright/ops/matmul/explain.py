@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.foreign import as_array
+from tilewright.calls.layout import native_entry_possible, why_not_native
 from tilewright.compiler.explanation import Explanation, decision_text, figures_text, strategy_of, thread_note
 from tilewright.compiler.kernel import Kernel
 from tilewright.ir.nodes import (
@@ -46,7 +46,7 @@ def python_reason(product: PreparedProduct, a: Any, b: Any, out: Any, options: d
     sizes = (*product.a.shape[-2:], product.b.shape[-1])
     batch = product.c.shape[:-2]
     checks = (
-        (not native_entry_possible(), "this interpreter has another layout of objects"),
+        (not native_entry_possible(), str(why_not_native())),
         (bool(options), f"it was given {', '.join(options)}"),
         (bool(product.copies), "an operand is copied"),
         (any(array.ndim > MOST_AXES for array in arrays), f"an operand has more than {MOST_AXES} axes"),

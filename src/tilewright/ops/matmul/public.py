@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.calls.afterwards import afterwards
-from tilewright.calls.fastcall import native_entry_possible
 from tilewright.calls.foreign import ANY_ORDER, SAME_KIND
+from tilewright.calls.layout import native_entry_possible
 from tilewright.calls.recording import new_array, repeatable, repeated_elsewhere
 from tilewright.calls.repeated import Repeated, others
 from tilewright.compiler.scratch import scratch_pool
