@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,7 +49,7 @@ def test_functions_are_those_of_the_whole_module(name: str) -> None:
 
 
 @pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def compiled(uncached: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the functions that are compiled; no part is kept from earlier tests."""
     found: list[str] = []
 
@@ -75,6 +76,21 @@ def test_kernels_share_parts(compiled: list[str]) -> None:
     assert compiled
     assert not tiles & set(compiled)
     assert set(re.findall(r"@(tile\w+)\(", attention)) == tiles
+
+
+def test_parts_are_stored(compiled: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Another process finds them in the object cache."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE", "1")
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    machine = find_machine("x86-64-v2")
+    text = module_of(tw.Gemm(dtype="f64"), machine.name)
+    code = emit_by_parts(text, "gemm", machine)
+    assert any(name.startswith("tile") for name in compiled)
+    compiled.clear()
+    parts._parts.clear()
+    assert emit_by_parts(text, "gemm", machine) == code
+    assert compiled
+    assert not any(name.startswith("tile") for name in compiled)
 
 
 def test_metadata_is_declared_in_its_part() -> None:

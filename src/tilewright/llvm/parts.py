@@ -1,4 +1,4 @@
-"""Compiles a kernel by parts: functions that other kernels have too are compiled once in a process.
+"""Compiles a kernel by parts: functions that other kernels have too are compiled once.
 
 Kernels of one element type differ in their loops; tiles, packing routines and transposes have the same text.
 LLVM's code generator takes each function by itself, so its machine code is the same in a part.
@@ -12,6 +12,7 @@ from collections import Counter, OrderedDict
 from typing import NamedTuple
 
 from tilewright.llvm.merge_objects import merge_objects
+from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import emit_object
 from tilewright.machine.machine import Machine
 from tilewright.preparing import preparing
@@ -103,11 +104,12 @@ def split_module(text: str) -> list[str]:
 
 
 def _object_of(text: str, name: str, machine: Machine) -> bytes:
-    """The object of a part, compiled or kept."""
-    target = f"{machine.triple}\0{machine.cpu}\0{machine.features}\0{machine.named}\0"
-    key = hashlib.sha256((target + text).encode()).digest()
+    """The object of a part: kept in this process, stored in the object cache, or compiled."""
+    key = hashlib.sha256(f"{machine.triple}\0{machine.cpu}\0{machine.features}\0{text}".encode()).digest()
     with preparing:
-        found = _parts.pop(key, None) or emit_object(text, name, machine)
+        found = _parts.pop(key, None)
+        if found is None:
+            found = cached_object(f"part {key.hex()}", machine, lambda: emit_object(text, name, machine))
         _parts[key] = found
         if len(_parts) > _MOST_PARTS:
             _parts.popitem(last=False)
