@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
-from task_costs import costs_of
+from task_costs import Costs, costs_of
 
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import choose_blocking
@@ -24,20 +26,22 @@ LEAST = {
 }  # fmt: skip
 
 
+@cache
+def costs(size: int, threads: int) -> Costs:
+    """What the tasks of a square product take, so many threads given."""
+    return costs_of(PROGRAM, MACHINE, (size, size, size), threads)
+
+
 @pytest.mark.parametrize(("threads", "size"), LEAST)
 def test_every_thread_is_busy(threads: int, size: int) -> None:
-    costs = costs_of(PROGRAM, MACHINE, (size, size, size), threads)
-    found = costs.efficiency(threads)
-    assert found >= LEAST[threads, size]
+    assert costs(size, threads).efficiency(threads) >= LEAST[threads, size]
 
 
 @pytest.mark.parametrize("threads", [2, 64, 192])
 def test_traffic(threads: int) -> None:
     """B is packed once whatever the number of threads, A once for every part of the columns of a task."""
     size = 2048
-    alone, shared = (
-        costs_of(PROGRAM, MACHINE, (size, size, size), count).packed_bytes for count in (1, threads)
-    )
+    alone, shared = (costs(size, count).packed_bytes for count in (1, threads))
     assert shared["b_pack"] == alone["b_pack"]
     most = {2: 1, 64: 3, 192: 8}[threads]
     assert alone["a_pack"] <= shared["a_pack"] <= most * 1.1 * alone["a_pack"]
@@ -45,7 +49,7 @@ def test_traffic(threads: int) -> None:
 
 def test_the_simulation_sees_a_bad_partition() -> None:
     """Three tasks on two threads: one of them waits a third of the time."""
-    costs = costs_of(PROGRAM, MACHINE, (512, 512, 512), 2)
-    costs.regions = [[100.0, 100.0, 100.0]] * 1
-    costs.multiply_cycles = 300.0
-    assert costs.efficiency(2) < 0.75
+    bad = costs_of(PROGRAM, MACHINE, (512, 512, 512), 2)
+    bad.regions = [[100.0, 100.0, 100.0]] * 1
+    bad.multiply_cycles = 300.0
+    assert bad.efficiency(2) < 0.75

@@ -135,7 +135,7 @@ def test_interpreted_nest_equals_the_reference(name: str, case: tuple[str, str, 
     machine, mixed = find_machine(name), c == "f32" and a == "i8"
     factors = cycle(((1, 0),) if mixed or "saturate" in epilogue else ((1, 0), (2, -1), (0, 2), (1, 1)))
     turns = enumerate(zip(LAYOUTS, cycle(Strategy), strict=False))
-    for number, (layouts, strategy) in share(turns, 2, MACHINES.index(name) // 2 + CASES.index(case) // 2):
+    for number, (layouts, strategy) in share(turns, 5, MACHINES.index(name) // 2 + CASES.index(case) // 2):
         problem = Gemm(
             dtype=a,
             b_dtype=b,

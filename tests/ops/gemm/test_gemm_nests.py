@@ -309,7 +309,7 @@ def test_interpreted_nest_equals_the_reference(name: str, dtype: DType, strategy
     # Without a usable L2 `auto` packs what it can, with some it meets its other branches.
     cases = [(abc, l2_bytes) for l2_bytes in (1, some_l2) for abc in ABC]
     first = targets().index(name) // 3 + (dtype is F64) + list(Strategy).index(strategy)
-    for number, ((a, b, c), l2_bytes) in share(enumerate(cases), 2, first):
+    for number, ((a, b, c), l2_bytes) in share(enumerate(cases), 7, first):
         m, n, k = sizes[number % len(sizes)]
         known = (m, n, k) if number % 3 == 0 else (None, None, None)
         problem = Gemm(known[0], known[1], known[2], dtype, a=a, b=b, c=c, strategy=strategy)
@@ -349,7 +349,7 @@ def test_nests_of_every_type_equal_the_reference(
     name: str, types: tuple[str, str | None, str | None]
 ) -> None:
     machine, (dtype, b_dtype, out_dtype) = find_machine(name), types
-    for number, (a, b, c) in share(enumerate(ABC), 2, UNITS.index(name) // 2 + TYPES.index(types) // 2):
+    for number, (a, b, c) in share(enumerate(ABC), 4, UNITS.index(name) // 2 + TYPES.index(types) // 2):
         strategy = tuple(Strategy)[number % len(Strategy)]
         known = {"a": a, "b": b, "c": c, "b_dtype": b_dtype, "out_dtype": out_dtype, "strategy": strategy}
         problem = Gemm(dtype=dtype, **known)  # type: ignore[arg-type]
@@ -376,9 +376,8 @@ def test_few_rows_at_every_edge_of_a_wide_tile(name: str, dtype: DType, m: int) 
     machine = with_l2(find_machine(name), 1)
     blocking, wide = shrunken(machine, machine.isa.tile(dtype)), STREAMED_VECTORS * machine.isa.lanes(dtype)
     columns = (1, wide // 2, wide - 1, wide, wide + 1, 2 * wide - 1, 2 * wide, 2 * wide + 3)
-    for number, (n, (a, c)) in enumerate(
-        product(columns, (("row", "row"), ("col", "strided"), ("row", "col")))
-    ):
+    cases = enumerate(product(columns, (("row", "row"), ("col", "strided"), ("row", "col"))))
+    for number, (n, (a, c)) in share(cases, 2, m + (dtype is F64)):
         b = "row" if c != "col" else "strided"
         sizes = (m, n, 9 + number % 8) if c != "col" else (n, m, 9 + number % 8)
         problem = Gemm(dtype=dtype, a=a if c != "col" else "col", b=b, c=c)

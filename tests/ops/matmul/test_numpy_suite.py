@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shares import EVERY_TEST_RUNS
 from support import ROOT
 
 TESTS = Path(np.__file__).parent
@@ -25,9 +26,10 @@ PLACES = (
     "matrixlib/tests/test_interaction.py",
     "linalg/tests/test_linalg.py::TestMultiDot",
 )
-#: What the names of tests have in them, of files that test much else too; sums of a few types stand for all.
+#: What the names of tests have in them, of files that test much else too; sums of a type or two stand for all.
 WORDS = (
-    *("TestEinsum and not einsum_sums and not Path", "einsum_sums_float32", "einsum_sums_int16"),
+    *("TestEinsum and not einsum_sums and not Path", "einsum_sums_float32"),
+    *(["einsum_sums_int16"] if EVERY_TEST_RUNS else []),
     *("TestMatmul", "TestInner", "matmul_axes", "TestKron", "TestMultiDot", "kron", "inner_scalar"),
     *("vecdot", "matvec", "vecmat", "axes_argument", "axis_argument", "keepdims_argument", "out_broadcasts"),
     *("TestUfunc and output_argument", "InspectSignature"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from shares import EVERY_TEST_RUNS
+from shares import EVERY_TEST_RUNS, share
 
 from tilewright.errors import InvalidSize, UnsupportedDtype
 from tilewright.ir.interpret import interpret
@@ -53,7 +53,7 @@ def run(program: Program, problem: Mmt4d, counts: tuple[int, int, int], beta: in
 @pytest.mark.parametrize("types", TYPES, ids=lambda types: "-".join(filter(None, types)))
 def test_any_tiles_equal_the_reference(name: str, types: tuple[str, str | None]) -> None:
     machine = find_machine(name)
-    for number, tiles in enumerate(TILES):
+    for number, tiles in share(enumerate(TILES), 2, MACHINES.index(name) + TYPES.index(types)):
         problem = Mmt4d(*tiles, types[0], b_dtype=types[1])
         program = build_mmt4d(problem, choose_mmt4d(problem, machine), machine, "g")
         assert parse_program(print_program(program)) == program

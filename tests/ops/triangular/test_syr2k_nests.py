@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from emulated_rows import drawn, stored
+from shares import share
 from support import Array
 
 import tilewright as tw
@@ -70,7 +71,8 @@ def run(program: Program, problem: Syrk, n: int, k: int, factors: tuple[float, f
 def test_nests_mean_the_problem(name: str, types: tuple[str, str | None]) -> None:
     """Triangles, layouts, sizes, factors and threads take turns."""
     turns = itertools.cycle(itertools.product(((1.0, 0.0), (2.0, -1.0)), (1, 3)))
-    for number, kind in enumerate((Syrk, Syr2k, Syr2k, Syrk), MACHINES.index(name)):
+    kinds = enumerate((Syrk, Syr2k, Syr2k, Syrk), MACHINES.index(name))
+    for number, kind in share(kinds, 3, TYPES.index(types)):
         lower = number // 3 % 2 == 0
         layouts: dict[str, Any] = {"a": ("row", "col")[number % 2], "c": ("row", "col")[number // 2 % 2]}
         problem = kind(dtype=types[0], out_dtype=types[1], lower=lower, **layouts)

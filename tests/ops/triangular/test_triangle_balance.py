@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from task_costs import program_costs
+from tiers import crossed
 
 from tilewright.ir.nodes import Program
 from tilewright.machine.catalog import find_machine
@@ -20,15 +21,21 @@ PROBLEMS = (Syr2k(), Syr2k(lower=False), Trmm(), Trmm(lower=False))
 LEAST = {(2, 512): (0.98, 0.97), (4, 1024): (0.98, 0.95), (16, 2048): (0.97, 0.84)}
 
 
+def words(value: Syrk | Trmm | int) -> str:
+    """The name of an argument of a test."""
+    return str(value) if isinstance(value, int) else f"{type(value).__name__}-{value.lower}"
+
+
 def program_of(problem: Syrk | Trmm) -> Program:
     if isinstance(problem, Trmm):
         return build_trmm(problem, choose_trmm(problem, MACHINE), MACHINE, "t")
     return build_symmetric(problem, choose_symmetric(problem, MACHINE), MACHINE, "s")
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: f"{type(problem).__name__}-{problem.lower}")
-@pytest.mark.parametrize(("threads", "size"), LEAST)
-def test_no_thread_waits_for_the_long_rows(problem: Syrk | Trmm, threads: int, size: int) -> None:
+@pytest.mark.parametrize(
+    ("threads", "size", "problem"), crossed(LEAST, ([one] for one in PROBLEMS), 2), ids=words
+)
+def test_no_thread_waits_for_the_long_rows(threads: int, size: int, problem: Syrk | Trmm) -> None:
     program = program_of(problem)
     sizes = {name: size for name in ("m", "n", "k") if name in program.sizes}
     costs = program_costs(program, MACHINE, dict.fromkeys(program.sizes, 1) | sizes, threads)

@@ -62,7 +62,7 @@ def test_nests_mean_the_problem(name: str, types: tuple[str, str | None]) -> Non
     machine, turns = find_machine(name), itertools.cycle(itertools.product((1.0, 2.0, 0.0), (1, 3)))
     kinds = itertools.product(Side, (True, False), (True, False))
     numbered = enumerate(kinds, MACHINES.index(name))
-    for number, (side, lower, unit) in share(numbered, 2, MACHINES.index(name) + TYPES.index(types)):
+    for number, (side, lower, unit) in share(numbered, 3, MACHINES.index(name) + TYPES.index(types)):
         layouts: dict[str, Any] = {"a": ("row", "col")[number % 2], "c": ("row", "col")[number // 2 % 2]}
         problem = Trmm(dtype=types[0], out_dtype=types[1], side=side, lower=lower, unit=unit, **layouts)
         cut = choose_trmm(problem, machine)
