@@ -26,7 +26,7 @@ PLACES = (
     "matrixlib/tests/test_interaction.py",
     "linalg/tests/test_linalg.py::TestMultiDot",
 )
-#: What the names of tests have in them, of files that test much else too; sums of a type or two stand for all.
+#: What the names of tests have in them, of files that test much else too; sums of one type stand for all.
 WORDS = (
     *("TestEinsum and not einsum_sums and not Path", "einsum_sums_float32"),
     *(["einsum_sums_int16"] if EVERY_TEST_RUNS else []),
