@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 logger = logging.getLogger("tilewright")
 
 
-@contextmanager
-def afterwards(function: str) -> Iterator[None]:
+class afterwards:  # noqa: N801 - a context like those of contextlib
     """Context for preparing repeated calls after a result is complete, or `out` has been written.
 
     Errors are logged, including MemoryError. KeyboardInterrupt is raised.
@@ -18,9 +15,22 @@ def afterwards(function: str) -> Iterator[None]:
     >>> with afterwards("matmul"):
     ...     raise MemoryError
     """
-    try:
-        yield
-    except Exception as error:
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: str) -> None:
+        self._function = function
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
         logger.warning(
-            "%s: the next such call will be prepared again: %s: %s", function, type(error).__name__, error
+            "%s: the next such call will be prepared again: %s: %s",
+            self._function,
+            type(error).__name__,
+            error,
         )
+        return True

@@ -93,6 +93,10 @@ def serial_readable(value: Numbered) -> bool:
     return held == id(value._serial)  # noqa: SLF001  (the slot is there for this module)
 
 
+#: Types that need no row.
+_PLAIN = frozenset((np.ndarray, float, bool, int, str, type(None)))
+
+
 class KnownKinds:
     """The table of `Kinds` of this process."""
 
@@ -121,6 +125,8 @@ class KnownKinds:
         kept: list[Any] = []
         for value in values:
             kind = type(value)
+            if kind in _PLAIN:
+                continue
             if isinstance(value, Numbered):
                 if serial_readable(value):
                     self._add(kind, Kind.SERIAL)

@@ -189,14 +189,15 @@ class RecipeTable:
             slot = self._places.get(words)
             if slot is None:
                 first = (mixed & (1 << 64) - 1) >> 64 - SLOT_BITS
-                free = (one for one in range(first, first + PROBES) if not self.slots[one])
-                slot = next(free, None)
-                if slot is None:
+                for slot in range(first, first + PROBES):
+                    if not self.slots[slot]:
+                        break
+                else:
                     return
             block = array("q", made.header)
             block[Field.WORDS] = len(words) // 8
             block.frombytes(words)
-            block.extend(array("q", made.body))
+            block.fromlist(made.body)
             self._kept.append(_Recipe(block, (made.kept, kept), function))
             self._places[words] = slot
             self.slots[slot] = block.buffer_info()[0]  # last: who finds it reads all of it

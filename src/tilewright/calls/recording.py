@@ -31,7 +31,7 @@ from tilewright.calls.recipe import (
     MadeRecipe,
     StepField,
 )
-from tilewright.calls.thunks import TYPES, thunk_address, word_of
+from tilewright.calls.thunks import thunk_of, word_of
 from tilewright.recorder import Numbered, current, recordings
 
 #: Levels of tuples and lists among arguments in which arrays are looked for.
@@ -302,30 +302,31 @@ class Recording:
         """A `NativeFunction` runs on arguments."""
         if self.reason:
             return
-        work = max(self._work, 0)
-        step = [0, thunk_address(function), function.address, len(arguments), work, 0, 0, 0, 0]
-        last = len(arguments) - 1
-        for place, (kind, value) in enumerate(zip(function.kinds, arguments, strict=True)):
-            if kind is ctypes.c_int64 and type(value) is int:
-                step += (_NUMBER, value)
-            elif kind is ctypes.c_void_p:
-                if place == last and self._work >= 0 and value == self._team:
-                    step += (_TEAM, 0)
-                    step[_TAKES_TEAM] = 1
-                    self._most_work = max(self._most_work, work)
-                    continue
-                found = self._found(value)
-                if found is None:
-                    self.refuse("memory that is neither an argument nor new")
-                    return
-                self._place(step, found)
-            elif kind in TYPES:
-                step += (_NUMBER, word_of(kind, value))
-            else:
-                self.refuse(f"an argument of the type {kind.__name__}")
+        thunk = thunk_of(function)
+        if thunk is None or len(arguments) > MOST_STEP_WORDS:
+            self.refuse("arguments of other types than a recipe has, or more of them")
+            return
+        count, work = len(arguments), max(self._work, 0)
+        step = [0, thunk.address, function.address, count, work, 0, 0, 0, 0]
+        at = len(step)
+        step += [_NUMBER] * (2 * count)
+        step[at + 1 :: 2] = arguments
+        for place in thunk.numbers:
+            step[at + 2 * place + 1] = word_of(function.kinds[place], arguments[place])
+        for place in thunk.pointers:
+            address, here = arguments[place], at + 2 * place
+            if place == count - 1 and self._work >= 0 and address == self._team:
+                step[here : here + 2] = _TEAM, 0
+                step[_TAKES_TEAM] = 1
+                self._most_work = max(self._most_work, work)
+                continue
+            found = self._found(address)
+            if found is None:
+                self.refuse("memory that is neither an argument nor new")
                 return
-        if len(arguments) > MOST_STEP_WORDS:
-            self.refuse("more words than a step of a recipe has")
+            step[here : here + 2] = found
+            if found[0] < 0:
+                self._unplaced.append((step, here))
         self._kept.append(function.code)
         self._add(step)
 
@@ -440,6 +441,12 @@ class Recording:
         if type(value) is not np.ndarray or value.ndim > MOST_AXES:
             self.refuse("a result that is no array of few axes")
             return
+        for number, array in enumerate(self._new, 1):
+            if value is array and -number not in placed:
+                placed[-number] = base, 0
+                words += (base, 0)
+                self._describe(words, value, 0)
+                return
         low, high, start = extent(value)
         for first, last, begin, number in self._places:
             if number < 0 and number not in placed and (first, last, low) == (low, high, start):

@@ -7,7 +7,7 @@ which all functions of this signature share.
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.jit import CodeAddress, Linked, NativeFunction
@@ -61,8 +61,22 @@ def thunk(kinds: tuple[Any, ...]) -> Linked:
     return Linked(cached_object(f"{_NAME} {letters}", machine, compiled), (_NAME,), {})
 
 
-def thunk_address(function: NativeFunction) -> int:
-    """Where the thunk of a function starts; it lives as long as the process."""
-    if not function.thunk:
-        function.thunk = thunk(function.kinds).address(_NAME)
-    return function.thunk
+class Thunk(NamedTuple):
+    """A thunk's address, and which arguments are pointers and which are numbers other than int64."""
+
+    address: int
+    pointers: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+
+def thunk_of(function: NativeFunction) -> Thunk | None:
+    """The thunk of a function, which lives as long as the process; None for types that thunks do not know."""
+    if function.thunk is None and all(kind in TYPES for kind in function.kinds):
+        places = list(enumerate(function.kinds))
+        function.thunk = Thunk(
+            thunk(function.kinds).address(_NAME),
+            tuple(place for place, kind in places if kind is ctypes.c_void_p),
+            tuple(place for place, kind in places if kind not in (ctypes.c_void_p, ctypes.c_int64)),
+        )
+    found: Thunk | None = function.thunk
+    return found

@@ -81,14 +81,15 @@ class NativeFunction:
     code : what owns the machine code.
     address : where it starts.
     kinds : types of ctypes of its arguments.
-    thunk : address of machine code that calls the function in recipes, once there is one; else 0.
+    thunk : how recipes call the function, as `calls/thunks.py` knows it; None until one does.
     unrecorded : the function for callers that report what it does themselves.
     """
 
     __slots__ = ("address", "code", "kinds", "thunk", "unrecorded")
 
     def __init__(self, code: Linked, address: int, kinds: tuple[Any, ...], result: Any) -> None:
-        self.code, self.address, self.kinds, self.thunk = code, address, kinds, 0
+        self.code, self.address, self.kinds = code, address, kinds
+        self.thunk: Any = None
         self.unrecorded: Any = ctypes.CFUNCTYPE(result, *kinds)(address)
 
     def __call__(self, *arguments: Any) -> Any:
