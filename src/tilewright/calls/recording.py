@@ -9,7 +9,6 @@ declared constant; otherwise the call is not repeated. What NumPy does to arrays
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
