@@ -120,7 +120,11 @@ class Repeated(Builtin):
         if any(map(_is_operand, arguments)):
             _python[name, "an operand that is not an array"] += 1
             return function(*arguments, **named)
-        if self.refused and self.known(arguments, named):
+        in_vain = False
+        if self.refused:
+            with afterwards(name):
+                in_vain = self.known(arguments, named)
+        if in_vain:
             return function(*arguments, **named)
         recording = Recording((*arguments, *named.values()), function)
         recording.begin()
