@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.calls.layout import (
+    ADDRESS_BITS,
     ALIGNED,
     ARRAY_DATA,
     ARRAY_DTYPE,
@@ -51,14 +52,24 @@ class Kind(IntEnum):
     FLOAT = 2
     INTEGER = 3
     TEXT = 4
-    SEQUENCE = 5
-    NUMBER = 6  # of NumPy, or a complex number, of up to 16 bytes
-    SERIAL = 7  # an object with a number of its own, see `Numbered`
-    ARRAY = 8
+    TUPLE = 5
+    LIST = 6
+    NUMBER = 7  # of NumPy, or a complex number, of up to 16 bytes
+    SERIAL = 8  # an object with a number of its own, see `Numbered`
+    ARRAY = 9
 
 
-#: Factor of an array's number of axes, and of its flags, in the word of its kind.
-AXES_FACTOR, FLAGS_FACTOR = 1 << 8, 1 << 16
+#: Where the first word of an argument has its kind, and that of an array its number of axes and flags, above
+#: an address.
+KIND_BIT, AXES_BIT, FLAGS_BIT = ADDRESS_BITS, ADDRESS_BITS + 4, ADDRESS_BITS
+#: Words of a key are compared by so many at a time; zeros fill up the last ones.
+WORDS_AT_ONCE = 4
+#: Words of an argument other than an array, a text or a sequence: those of an object with a number.
+MOST_WORDS_OF_OBJECT = 5
+#: Bits of an array's number in a word that says how far two arrays are apart.
+NUMBER_BITS = 4
+
+assert MOST_ARRAYS < 1 << NUMBER_BITS
 
 
 class KindRow(ctypes.Structure):
@@ -83,7 +94,7 @@ class KeyState(ctypes.Structure):
         ("objects", ctypes.c_void_p * MOST_ARRAYS),
         ("lows", ctypes.c_int64 * MOST_ARRAYS),
         ("highs", ctypes.c_int64 * MOST_ARRAYS),
-        ("key", ctypes.c_int64 * MOST_WORDS),
+        ("key", ctypes.c_int64 * (MOST_WORDS + WORDS_AT_ONCE)),
     )
 
 
@@ -144,7 +155,7 @@ class KeyReader:
     Attributes
     ----------
     put : ``i64 tw_put(object, state)``: adds an argument; 0 if a key cannot have it.
-    read : ``i64 tw_read(owner, args, nargs, kwnames, state)``: the key of a call.
+    read : ``i64 tw_read(owner, args, nargs, kwnames, state)``: the key of a call; returns its words.
     """
 
     def __init__(self, module: Module) -> None:
@@ -153,25 +164,27 @@ class KeyReader:
         self.read = self._emit_read()
 
     def _words(self, f: Function, state: Value, *words: Value) -> None:
-        """Appends words; the caller has checked that there is room."""
-        end = self._end(f, state, len(words))
+        """Appends words, of which the last one is hashed; the caller has checked that there is room."""
+        count = _field(f, state, "words")
+        end = self._end(f, state, count, len(words))
         for place, word in enumerate(words):
             f.store(word, f.at(end, 8 * place), 8)
+        self._mix(f, state, self._mixed(f, words[-1], count))
 
-    def _end(self, f: Function, state: Value, words: Value | int) -> Value:
-        """The end of the key, which this many words will follow that the caller stores there."""
-        count = _field(f, state, "words")
+    def _end(self, f: Function, state: Value, count: Value, words: Value | int) -> Value:
+        """The end of the key of `count` words; the caller stores this many words there."""
         f.store(f.add(count, words), f.at(state, KeyState.words.offset), 8)
         return f.at(f.at(state, KeyState.key.offset), f.mul(count, 8))
 
-    def _mix(self, f: Function, state: Value) -> None:
-        """The hash of the key: a sum of its words, each mixed with its place for itself."""
-        key, count = f.at(state, KeyState.key.offset), _field(f, state, "words")
-        with f.carried_loop(int64(0), count, int64(1), [int64(0)], "word") as (number, (total,), advance):
-            word = f.load(INT64, f.at(key, f.mul(number, 8)), 8)
-            product = f.mul(f.xor(word, f.mul(f.add(number, 1), int64(PLACE))), int64(HASH))
-            advance([f.add(total, f.xor(product, f.udiv(product, int64(1 << MIX_BITS))))])
-        f.store(f.mul(advance.results[0], int64(HASH)), f.at(state, KeyState.mixed.offset), 8)
+    def _mixed(self, f: Function, word: Value, place: Value) -> Value:
+        """A word mixed with its place: the hash is the sum of these, so that none waits for another."""
+        product = f.mul(f.xor(word, f.mul(f.add(place, 1), int64(PLACE))), int64(HASH))
+        return f.xor(product, f.ashr(product, int64(MIX_BITS)))
+
+    def _mix(self, f: Function, state: Value, mixed: Value) -> None:
+        """Adds to the hash."""
+        at = f.at(state, KeyState.mixed.offset)
+        f.store(f.add(f.load(INT64, at, 8), mixed), at, 8)
 
     def _room(self, f: Function, state: Value, words: Value | int) -> None:
         """Returns 0 from the function if this many words do not fit."""
@@ -186,23 +199,24 @@ class KeyReader:
         kind = f.load(POINTER, f.at(value, OBJECT_TYPE), 8)
         with f.when(f.icmp("==", kind, module.external("tw_ndarray"))):
             self._put_array(f, value, state)
-        self._room(f, state, 6)
+            f.ret(int64(1))
+        self._room(f, state, MOST_WORDS_OF_OBJECT)
         with f.when(f.icmp("==", kind, module.external("tw_float"))):
-            self._words(f, state, int64(Kind.FLOAT), f.load(INT64, f.at(value, FLOAT_VALUE), 8))
+            self._words(f, state, _first(Kind.FLOAT), f.load(INT64, f.at(value, FLOAT_VALUE), 8))
             f.ret(int64(1))
         itself = f.or_(
             f.icmp("==", value, module.external("tw_none")), f.icmp("==", kind, module.external("tw_bool"))
         )
         with f.when(itself):
-            self._words(f, state, int64(Kind.IDENTITY), f.ptrtoint(value))
+            self._words(f, state, f.add(f.ptrtoint(value), _first(Kind.IDENTITY)))
             f.ret(int64(1))
         with f.when(f.icmp("==", kind, module.external("tw_int"))):
             self._put_integer(f, value, state)
         with f.when(f.icmp("==", kind, module.external("tw_str"))):
             self._put_text(f, value, state)
-        for name, items in (("tw_tuple", None), ("tw_list", LIST_ITEMS)):
+        for name, which, items in (("tw_tuple", Kind.TUPLE, None), ("tw_list", Kind.LIST, LIST_ITEMS)):
             with f.when(f.icmp("==", kind, module.external(name))):
-                self._put_items(f, value, state, items)
+                self._put_items(f, value, state, which, items)
         self._put_known(f, value, kind, state)
         f.ret(int64(0))
         return f
@@ -214,51 +228,58 @@ class KeyReader:
         fits = f.and_(f.icmp("<", number, MOST_ARRAYS), f.icmp("<=", axes, MOST_AXES))
         with f.when(f.not_(fits)):
             f.ret(int64(0))
-        size = f.add(f.mul(axes, 2), 3)
+        size = f.add(f.mul(axes, 2), 1)
         self._room(f, state, size)
-        end = self._end(f, state, size)
-        flags = f.sext(f.load(INT32, f.at(array, ARRAY_FLAGS), 4), INT64)
-        flags = f.and_(flags, int64(ALIGNED | WRITEABLE))
-        mark = f.add(f.add(f.mul(axes, AXES_FACTOR), f.mul(flags, FLAGS_FACTOR)), Kind.ARRAY)
-        f.store(mark, end, 8)
-        f.store(f.load(INT64, f.at(array, ARRAY_DTYPE), 8), f.at(end, 8), 8)
+        count = _field(f, state, "words")
+        end = self._end(f, state, count, size)
+        flags = f.zext(f.load(INT32, f.at(array, ARRAY_FLAGS), 4), INT64)
+        flags = f.shl(f.and_(flags, int64(ALIGNED | WRITEABLE)), int64(FLAGS_BIT))
+        above = f.add(f.add(f.shl(axes, int64(AXES_BIT)), flags), _first(Kind.ARRAY))
+        dtype = f.load(POINTER, f.at(array, ARRAY_DTYPE), 8)
+        word = f.add(f.ptrtoint(dtype), above)
+        f.store(word, end, 8)
         start = f.load(INT64, f.at(array, ARRAY_DATA), 8)
         shape, strides = (f.load(POINTER, f.at(array, at), 8) for at in (ARRAY_SHAPE, ARRAY_STRIDES))
-        bounds = [start, start]
-        with f.carried_loop(int64(0), axes, int64(1), bounds, "axis") as (axis, (low, high), advance):
+        carried = [start, start, self._mixed(f, word, count)]
+        with f.carried_loop(int64(0), axes, int64(1), carried, "axis") as (axis, (low, high, mixed), advance):
             length, step = (f.load(INT64, f.at(base, f.mul(axis, 8)), 8) for base in (shape, strides))
             place = f.at(end, f.mul(axis, 16))
-            f.store(length, f.at(place, 16), 8)
-            f.store(step, f.at(place, 24), 8)
+            f.store(length, f.at(place, 8), 8)
+            f.store(step, f.at(place, 16), 8)
             reach = f.mul(f.sub(length, 1), step)
-            advance([f.add(low, f.minimum(reach, int64(0))), f.add(high, f.maximum(reach, int64(0)))])
-        low, high = advance.results
-        dtype = f.load(POINTER, f.at(array, ARRAY_DTYPE), 8)
+            size_and_step = f.xor(length, f.shl(step, int64(MIX_BITS)))
+            here = self._mixed(f, size_and_step, f.add(f.add(count, 1), axis))
+            below, above = f.minimum(reach, int64(0)), f.maximum(reach, int64(0))
+            advance([f.add(low, below), f.add(high, above), f.add(mixed, here)])
+        low, high, mixed = advance.results
+        self._mix(f, state, mixed)
         high = f.add(high, f.load(INT64, f.at(dtype, DTYPE_SIZE), 8))
-        at = f.mul(number, 8)
-        f.store(array, f.at(f.at(state, KeyState.objects.offset), at), 8)
-        f.store(low, f.at(f.at(state, KeyState.lows.offset), at), 8)
-        f.store(high, f.at(f.at(state, KeyState.highs.offset), at), 8)
-        relation = self._relation(f, state, number, start, low, high)
-        f.store(relation, f.at(f.at(end, f.mul(axes, 16)), 16), 8)
+        for name, value in (("objects", array), ("lows", low), ("highs", high)):
+            f.store(value, self._of_array(f, state, name, number), 8)
         f.store(f.add(number, 1), f.at(state, KeyState.arrays.offset), 8)
-        f.ret(int64(1))
 
-    def _relation(
-        self, f: Function, state: Value, number: Value, start: Value, low: Value, high: Value
-    ) -> Value:
-        """Where the first of the arrays before lies that this one meets: which, and how many bytes apart."""
-        lows, highs, objects = (
-            f.at(state, field.offset) for field in (KeyState.lows, KeyState.highs, KeyState.objects)
-        )
-        with f.carried_loop(int64(0), number, int64(1), [int64(0)], "other") as (other, (found,), advance):
-            at = f.mul(other, 8)
-            first, last = (f.load(INT64, f.at(base, at), 8) for base in (lows, highs))
-            meets = f.and_(f.icmp("<", low, last), f.icmp("<", first, high))
-            theirs = f.load(INT64, f.at(f.load(POINTER, f.at(objects, at), 8), ARRAY_DATA), 8)
-            apart = f.add(f.mul(f.sub(start, theirs), MOST_ARRAYS * 2), f.add(other, 1))
-            advance([f.xor(f.mul(found, 31), f.select(meets, apart, int64(0)))])
-        return advance.results[0]
+    def _of_array(self, f: Function, state: Value, name: str, number: Value) -> Value:
+        """The place of what is known of an array."""
+        return f.at(f.at(state, getattr(KeyState, name).offset), f.mul(number, 8))
+
+    def _put_relations(self, f: Function, state: Value) -> None:
+        """A word for each two arrays that meet in memory: which these are, and how far they are apart."""
+
+        def of(name: str, number: Value) -> Value:
+            return f.load(INT64, self._of_array(f, state, name, number), 8)
+
+        with f.loop(int64(1), _field(f, state, "arrays"), int64(1), "array") as number:
+            low, high = of("lows", number), of("highs", number)
+            with f.loop(int64(0), number, int64(1), "other") as other:
+                meet = f.and_(f.icmp("<", low, of("highs", other)), f.icmp("<", of("lows", other), high))
+                with f.when(meet):
+                    arrays = (f.inttoptr(of("objects", one)) for one in (number, other))
+                    start, theirs = (f.load(INT64, f.at(array, ARRAY_DATA), 8) for array in arrays)
+                    word = f.sub(start, theirs)
+                    for one in (number, other):
+                        word = f.add(f.shl(word, int64(NUMBER_BITS)), one)
+                    self._room(f, state, 1)
+                    self._words(f, state, word)
 
     def _put_integer(self, f: Function, value: Value, state: Value) -> None:
         overflow = f.alloca(INT32, 1, 4)
@@ -266,7 +287,7 @@ class KeyReader:
         number = f.call(read, [value, overflow])
         with f.when(f.icmp("!=", f.load(INT32, overflow, 4), 0)):
             f.ret(int64(0))
-        self._words(f, state, int64(Kind.INTEGER), number)
+        self._words(f, state, _first(Kind.INTEGER), number)
         f.ret(int64(1))
 
     def _put_text(self, f: Function, value: Value, state: Value) -> None:
@@ -283,7 +304,7 @@ class KeyReader:
             f.ret(int64(0))
         whole = f.ashr(size, int64(3))
         self._room(f, state, f.add(whole, 3))
-        self._words(f, state, int64(Kind.TEXT), size)
+        self._words(f, state, _first(Kind.TEXT), size)
         with f.loop(int64(0), whole, int64(1), "word") as number:
             self._words(f, state, f.load(INT64, f.at(text, f.mul(number, 8)), 1))
         with f.carried_loop(f.mul(whole, 8), size, int64(1), [int64(0)], "rest") as (place, (rest,), advance):
@@ -292,13 +313,12 @@ class KeyReader:
         self._words(f, state, advance.results[0])
         f.ret(int64(1))
 
-    def _put_items(self, f: Function, value: Value, state: Value, items_at: int | None) -> None:
+    def _put_items(self, f: Function, value: Value, state: Value, kind: Kind, items_at: int | None) -> None:
         """The items of a tuple or a list, each as an argument."""
         size = f.load(INT64, f.at(value, TUPLE_SIZE), 8)
         with f.when(f.icmp(">", size, MOST_WORDS)):
             f.ret(int64(0))
-        mark = int64(Kind.SEQUENCE + (0 if items_at is None else AXES_FACTOR))
-        self._words(f, state, mark, size)
+        self._words(f, state, _first(kind), size)
         items = f.at(value, TUPLE_ITEM) if items_at is None else f.load(POINTER, f.at(value, items_at), 8)
         with f.loop(int64(0), size, int64(1), "item") as number:
             item = f.load(POINTER, f.at(items, f.mul(number, 8)), 8)
@@ -317,10 +337,11 @@ class KeyReader:
             with f.when(f.icmp("==", f.load(POINTER, row, 8), kind)):
                 how = f.load(INT64, f.at(row, KindRow.kind.offset), 8)
                 size = f.load(INT64, f.at(row, KindRow.size.offset), 8)
+                first = f.shl(how, int64(KIND_BIT))
                 with f.when(f.icmp("==", how, Kind.IDENTITY)):
-                    self._words(f, state, how, f.ptrtoint(value))
+                    self._words(f, state, f.add(f.ptrtoint(value), first))
                     f.ret(int64(1))
-                self._words(f, state, how)
+                self._words(f, state, first)
                 with f.when(f.icmp("==", how, Kind.SERIAL)):
                     serial = f.load(POINTER, f.at(value, SERIAL_SLOT), 8)
                     with f.when(f.icmp("==", serial, null())):
@@ -357,16 +378,32 @@ class KeyReader:
         total = f.add(nargs, named)
         with f.when(f.icmp(">", total, MOST_WORDS // 4)):
             f.ret(int64(0))
-        self._words(f, state, f.ptrtoint(owner), f.add(f.mul(named, MOST_WORDS), total))
+        self._words(f, state, f.add(f.mul(named, MOST_WORDS), total), f.ptrtoint(owner))
         with f.loop(int64(0), named, int64(1), "name") as number:
             self._words(f, state, f.load(INT64, f.at(f.at(kwnames, TUPLE_ITEM), f.mul(number, 8)), 8))
         with f.loop(int64(0), total, int64(1), "argument") as number:
             value = f.load(POINTER, f.at(args, f.mul(number, 8)), 8)
-            with f.when(f.icmp("==", f.call(self.put.callee, [value, state]), 0)):
-                f.ret(int64(0))
-        self._mix(f, state)
-        f.ret(_field(f, state, "words"))
+            kind = f.load(POINTER, f.at(value, OBJECT_TYPE), 8)
+            array = f.icmp("==", kind, self.module.external("tw_ndarray"))
+            with f.branch(array) as (plain, other):
+                with plain:
+                    self._put_array(f, value, state)
+                with other, f.when(f.icmp("==", f.call(self.put.callee, [value, state]), 0)):
+                    f.ret(int64(0))
+        self._put_relations(f, state)
+        count = _field(f, state, "words")
+        end = f.at(f.at(state, KeyState.key.offset), f.mul(count, 8))
+        for place in range(WORDS_AT_ONCE - 1):
+            f.store(int64(0), f.at(end, 8 * place), 8)
+        mixed = f.at(state, KeyState.mixed.offset)
+        f.store(f.mul(f.load(INT64, mixed, 8), int64(HASH)), mixed, 8)
+        f.ret(f.and_(f.add(count, WORDS_AT_ONCE - 1), int64(-WORDS_AT_ONCE)))
         return f
+
+
+def _first(kind: Kind) -> Value:
+    """The first word of an argument, without an address."""
+    return int64(kind << KIND_BIT)
 
 
 def _field(f: Function, state: Value, name: str) -> Value:

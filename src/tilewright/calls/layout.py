@@ -36,6 +36,9 @@ DTYPE_SIZE = HEADER + 24
 #: numpy/ndarraytypes.h, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE.
 ALIGNED, WRITEABLE = 0x0100, 0x0400
 
+#: Bits of an address; words of keys have other things above them.
+ADDRESS_BITS = 48
+
 #: NumPy's numbers that are all value, without padding.
 NUMBERS = "?bBhHiIlLqQefdFD"
 
@@ -121,6 +124,7 @@ def _comparisons() -> Iterator[tuple[str, object, object]]:
     for one, flags in ((array, ALIGNED | WRITEABLE), (fixed, ALIGNED), (apart, WRITEABLE)):
         found = _word(one, ARRAY_FLAGS, ctypes.c_int32) & (ALIGNED | WRITEABLE)
         yield "flags of an array", found, flags
+    yield "bits of an address", max(map(id, (None, array, array.dtype))) >> ADDRESS_BITS, 0
     version = ctypes.PYFUNCTYPE(ctypes.c_uint)(numpy_api(_API_VERSION))
     yield "version of NumPy's C functions", version(), _NUMPY_2
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from tilewright.calls.call_key import KeyReader, KeyState, KnownKinds
+from tilewright.calls.call_key import WORDS_AT_ONCE, KeyReader, KeyState, KnownKinds
 from tilewright.calls.fastcall import (
     API_COPY_INTO,
     API_EMPTY,
@@ -50,7 +50,7 @@ from tilewright.llvm.control import Block
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import data_layout, emit_object
-from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int32, int64, null
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int32, int64, named_type, null
 from tilewright.machine.host import host_machine
 from tilewright.threads.pool_memory import State
 
@@ -106,18 +106,22 @@ class _Entry(FastFunction):
         f.store(first, at, 8)
         last = f.at(first, 8 * PROBES)
         key = f.at(self.state, KeyState.key.offset)
-        look, known, another, found = (f.new_block(name) for name in ("look", "known", "another", "found"))
+        labels = ("look", "known", "alike", "another", "found")
+        look, known, alike, another, found = map(f.new_block, labels)
         f.jump(look)
         f.place(look)
         recipe = f.load(POINTER, f.load(POINTER, at, 8), 8)
         f.jump_if(f.icmp("==", recipe, null()), self.fallback, known)
         f.place(known)
-        differ = f.xor(count, self.word(recipe, Field.WORDS))
         theirs = f.at(recipe, HEADER_BYTES)
-        with f.carried_loop(int64(0), count, int64(1), [differ], "word") as (number, (bits,), advance):
-            pair = [f.load(INT64, f.at(base, f.mul(number, 8)), 8) for base in (key, theirs)]
+        f.jump_if(f.icmp("==", count, self.word(recipe, Field.WORDS)), alike, another)
+        f.place(alike)
+        step, same = int64(WORDS_AT_ONCE), f.splat(int64(0), WORDS_AT_ONCE)
+        with f.carried_loop(int64(0), count, step, [same], "word") as (number, (bits,), advance):
+            pair = [f.load(same.type, f.at(base, f.mul(number, 8)), 8) for base in (key, theirs)]
             advance([f.or_(bits, f.xor(*pair))])
-        f.jump_if(f.icmp("==", advance.results[0], 0), found, another)
+        bits = f.bitcast(advance.results[0], named_type(f"i{64 * WORDS_AT_ONCE}"))
+        f.jump_if(f.icmp("==", bits, 0), found, another)
         f.place(another)
         following = f.at(f.load(POINTER, at, 8), 8)
         f.store(following, at, 8)
@@ -386,7 +390,9 @@ class _Entry(FastFunction):
     def free_memory(self, block: Value) -> None:
         """Frees what `take_memory` returned."""
         f = self.f
-        f.call(self.module.declare("tw_free", VOID, (POINTER,)), [f.load(POINTER, block, 8)])
+        memory = f.load(POINTER, block, 8)
+        with f.when(f.icmp("!=", memory, null())):
+            f.call(self.module.declare("tw_free", VOID, (POINTER,)), [memory])
 
     def returned(self, recipe: Value, block: Value) -> Value:
         """What the call returns: its result, or a tuple of several; null after an error."""
