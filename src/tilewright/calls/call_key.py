@@ -12,7 +12,7 @@ import ctypes
 import enum
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from tilewright.calls.layout import (
     TUPLE_SIZE,
     WRITEABLE,
 )
-from tilewright.calls.recipe import HASH, MIX_BITS, MOST_ARRAYS, MOST_AXES, MOST_WORDS, PLACE
+from tilewright.calls.recipe import FACTOR_STEP, HASH, MOST_ARRAYS, MOST_AXES, MOST_WORDS
 from tilewright.llvm.build import Function, Module
 from tilewright.llvm.values import INT8, INT16, INT32, INT64, POINTER, VOID, Value, int64, null
 from tilewright.recorder import Numbered
@@ -55,7 +55,7 @@ class Kind(IntEnum):
     TUPLE = 5
     LIST = 6
     NUMBER = 7  # of NumPy, or a complex number, of up to 16 bytes
-    SERIAL = 8  # an object with a number of its own, see `Numbered`
+    SERIAL = 8  # the number of an object, see `Numbered`, by its identity
     ARRAY = 9
 
 
@@ -64,8 +64,8 @@ class Kind(IntEnum):
 KIND_BIT, AXES_BIT, FLAGS_BIT = ADDRESS_BITS, ADDRESS_BITS + 4, ADDRESS_BITS
 #: Words of a key are compared by so many at a time; zeros fill up the last ones.
 WORDS_AT_ONCE = 4
-#: Words of an argument other than an array, a text or a sequence: those of an object with a number.
-MOST_WORDS_OF_OBJECT = 5
+#: Words of an argument other than an array, a text or a sequence: those of a number of NumPy.
+MOST_WORDS_OF_OBJECT = 4
 #: Bits of an array's number in a word that says how far two arrays are apart.
 NUMBER_BITS = 4
 
@@ -141,6 +141,7 @@ class KnownKinds:
             if isinstance(value, Numbered):
                 if serial_readable(value):
                     self._add(kind, Kind.SERIAL)
+                    kept.append(value._serial)  # noqa: SLF001  (its address is in the key)
             elif isinstance(value, (np.bool_, np.number)) and value.dtype.char in NUMBERS:
                 self._add(kind, Kind.NUMBER, value.dtype.itemsize)
             elif isinstance(value, (np.dtype, type, enum.Enum)):
@@ -166,25 +167,24 @@ class KeyReader:
     def _words(self, f: Function, state: Value, *words: Value) -> None:
         """Appends words, of which the last one is hashed; the caller has checked that there is room."""
         count = _field(f, state, "words")
-        end = self._end(f, state, count, len(words))
+        end = self._end(f, state, count)
         for place, word in enumerate(words):
             f.store(word, f.at(end, 8 * place), 8)
-        self._mix(f, state, self._mixed(f, words[-1], count))
+        mixed = f.add(_field(f, state, "mixed"), f.mul(words[-1], self._factor(f, count)))
+        self._save(f, state, words=f.add(count, len(words)), mixed=mixed)
 
-    def _end(self, f: Function, state: Value, count: Value, words: Value | int) -> Value:
-        """The end of the key of `count` words; the caller stores this many words there."""
-        f.store(f.add(count, words), f.at(state, KeyState.words.offset), 8)
+    def _end(self, f: Function, state: Value, count: Value) -> Value:
+        """The end of the key of `count` words."""
         return f.at(f.at(state, KeyState.key.offset), f.mul(count, 8))
 
-    def _mixed(self, f: Function, word: Value, place: Value) -> Value:
-        """A word mixed with its place: the hash is the sum of these, so that none waits for another."""
-        product = f.mul(f.xor(word, f.mul(f.add(place, 1), int64(PLACE))), int64(HASH))
-        return f.xor(product, f.ashr(product, int64(MIX_BITS)))
+    def _factor(self, f: Function, count: Value) -> Value:
+        """What the word behind `count` others is multiplied by in the hash; an odd number."""
+        return f.add(f.mul(count, int64(FACTOR_STEP)), int64(HASH))
 
-    def _mix(self, f: Function, state: Value, mixed: Value) -> None:
-        """Adds to the hash."""
-        at = f.at(state, KeyState.mixed.offset)
-        f.store(f.add(f.load(INT64, at, 8), mixed), at, 8)
+    def _save(self, f: Function, state: Value, **fields: Value) -> None:
+        """Writes fields of the state."""
+        for name, value in fields.items():
+            f.store(value, f.at(state, getattr(KeyState, name).offset), 8)
 
     def _room(self, f: Function, state: Value, words: Value | int) -> None:
         """Returns 0 from the function if this many words do not fit."""
@@ -198,7 +198,8 @@ class KeyReader:
         module = self.module
         kind = f.load(POINTER, f.at(value, OBJECT_TYPE), 8)
         with f.when(f.icmp("==", kind, module.external("tw_ndarray"))):
-            self._put_array(f, value, state)
+            key = _Key(*(_field(f, state, name) for name in _Key._fields))
+            self._save(f, state, **self._put_array(f, value, state, key)._asdict())
             f.ret(int64(1))
         self._room(f, state, MOST_WORDS_OF_OBJECT)
         with f.when(f.icmp("==", kind, module.external("tw_float"))):
@@ -221,17 +222,15 @@ class KeyReader:
         f.ret(int64(0))
         return f
 
-    def _put_array(self, f: Function, array: Value, state: Value) -> None:
+    def _put_array(self, f: Function, array: Value, state: Value, key: _Key) -> _Key:
         """Element type, number of axes, flags, lengths and strides; the array joins those of the call."""
-        number = _field(f, state, "arrays")
+        count, number = key.words, key.arrays
         axes = f.sext(f.load(INT32, f.at(array, ARRAY_NDIM), 4), INT64)
+        after = f.add(f.add(count, 1), f.mul(axes, 2))
         fits = f.and_(f.icmp("<", number, MOST_ARRAYS), f.icmp("<=", axes, MOST_AXES))
-        with f.when(f.not_(fits)):
+        with f.when(f.not_(f.and_(fits, f.icmp("<=", after, MOST_WORDS)))):
             f.ret(int64(0))
-        size = f.add(f.mul(axes, 2), 1)
-        self._room(f, state, size)
-        count = _field(f, state, "words")
-        end = self._end(f, state, count, size)
+        end = self._end(f, state, count)
         flags = f.zext(f.load(INT32, f.at(array, ARRAY_FLAGS), 4), INT64)
         flags = f.shl(f.and_(flags, int64(ALIGNED | WRITEABLE)), int64(FLAGS_BIT))
         above = f.add(f.add(f.shl(axes, int64(AXES_BIT)), flags), _first(Kind.ARRAY))
@@ -240,23 +239,25 @@ class KeyReader:
         f.store(word, end, 8)
         start = f.load(INT64, f.at(array, ARRAY_DATA), 8)
         shape, strides = (f.load(POINTER, f.at(array, at), 8) for at in (ARRAY_SHAPE, ARRAY_STRIDES))
-        carried = [start, start, self._mixed(f, word, count)]
-        with f.carried_loop(int64(0), axes, int64(1), carried, "axis") as (axis, (low, high, mixed), advance):
+        factor = self._factor(f, count)
+        carried = [start, start, f.add(key.mixed, f.mul(word, factor)), factor]
+        with f.carried_loop(int64(0), axes, int64(1), carried, "axis") as (axis, found, advance):
+            low, high, mixed, factor = found
             length, step = (f.load(INT64, f.at(base, f.mul(axis, 8)), 8) for base in (shape, strides))
             place = f.at(end, f.mul(axis, 16))
             f.store(length, f.at(place, 8), 8)
             f.store(step, f.at(place, 16), 8)
             reach = f.mul(f.sub(length, 1), step)
-            size_and_step = f.xor(length, f.shl(step, int64(MIX_BITS)))
-            here = self._mixed(f, size_and_step, f.add(f.add(count, 1), axis))
             below, above = f.minimum(reach, int64(0)), f.maximum(reach, int64(0))
-            advance([f.add(low, below), f.add(high, above), f.add(mixed, here)])
-        low, high, mixed = advance.results
-        self._mix(f, state, mixed)
+            factor = f.add(factor, FACTOR_STEP)
+            both = f.add(length, f.shl(step, int64(32)))
+            mixed = f.add(mixed, f.mul(both, factor))
+            advance([f.add(low, below), f.add(high, above), mixed, factor])
+        low, high, mixed, _ = advance.results
         high = f.add(high, f.load(INT64, f.at(dtype, DTYPE_SIZE), 8))
         for name, value in (("objects", array), ("lows", low), ("highs", high)):
             f.store(value, self._of_array(f, state, name, number), 8)
-        f.store(f.add(number, 1), f.at(state, KeyState.arrays.offset), 8)
+        return _Key(after, mixed, f.add(number, 1))
 
     def _of_array(self, f: Function, state: Value, name: str, number: Value) -> Value:
         """The place of what is known of an array."""
@@ -338,16 +339,14 @@ class KeyReader:
                 how = f.load(INT64, f.at(row, KindRow.kind.offset), 8)
                 size = f.load(INT64, f.at(row, KindRow.size.offset), 8)
                 first = f.shl(how, int64(KIND_BIT))
-                with f.when(f.icmp("==", how, Kind.IDENTITY)):
-                    self._words(f, state, f.add(f.ptrtoint(value), first))
-                    f.ret(int64(1))
-                self._words(f, state, first)
-                with f.when(f.icmp("==", how, Kind.SERIAL)):
-                    serial = f.load(POINTER, f.at(value, SERIAL_SLOT), 8)
-                    with f.when(f.icmp("==", serial, null())):
-                        f.ret(int64(0))
-                    self._put_integer(f, serial, state)
-                self._words(f, state, f.ptrtoint(kind))
+                for which, slot in ((Kind.SERIAL, SERIAL_SLOT), (Kind.IDENTITY, None)):
+                    with f.when(f.icmp("==", how, which)):
+                        word = f.ptrtoint(value) if slot is None else f.load(INT64, f.at(value, slot), 8)
+                        with f.when(f.icmp("==", word, 0)):
+                            f.ret(int64(0))
+                        self._words(f, state, f.add(word, first))
+                        f.ret(int64(1))
+                self._words(f, state, first, f.ptrtoint(kind))
                 at = f.at(value, SCALAR_VALUE)
                 for bytes_, part in ((1, INT8), (2, INT16), (4, INT32)):
                     with f.when(f.icmp("==", size, bytes_)):
@@ -368,37 +367,50 @@ class KeyReader:
         ]
         f = self.module.define("tw_read", INT64, arguments, exported=True)
         owner, args, nargs, kwnames, state = f.arguments.values()
-        for name in ("words", "mixed", "arrays"):
-            f.store(int64(0), f.at(state, getattr(KeyState, name).offset), 8)
-        names = f.alloca(INT64, 1, 8)
-        f.store(int64(0), names, 8)
+        named = f.alloca(INT64, 1, 8)
+        f.store(int64(0), named, 8)
         with f.when(f.icmp("!=", kwnames, null())):
-            f.store(f.load(INT64, f.at(kwnames, TUPLE_SIZE), 8), names, 8)
-        named = f.load(INT64, names, 8)
-        total = f.add(nargs, named)
+            f.store(f.load(INT64, f.at(kwnames, TUPLE_SIZE), 8), named, 8)
+        names = f.load(INT64, named, 8)
+        total = f.add(nargs, names)
         with f.when(f.icmp(">", total, MOST_WORDS // 4)):
             f.ret(int64(0))
-        self._words(f, state, f.add(f.mul(named, MOST_WORDS), total), f.ptrtoint(owner))
-        with f.loop(int64(0), named, int64(1), "name") as number:
-            self._words(f, state, f.load(INT64, f.at(f.at(kwnames, TUPLE_ITEM), f.mul(number, 8)), 8))
-        with f.loop(int64(0), total, int64(1), "argument") as number:
+        function = f.ptrtoint(owner)
+        begin = self._end(f, state, int64(0))
+        for place, word in enumerate((function, f.add(f.mul(names, MOST_WORDS), total))):
+            f.store(word, f.at(begin, 8 * place), 8)
+        with f.loop(int64(0), names, int64(1), "name") as number:
+            at = f.mul(number, 8)
+            f.store(f.load(INT64, f.at(f.at(kwnames, TUPLE_ITEM), at), 8), f.at(f.at(begin, 16), at), 8)
+        key = [f.add(names, 2), f.mul(function, int64(HASH)), int64(0)]
+        with f.carried_loop(int64(0), total, int64(1), key, "argument") as (number, before, advance):
             value = f.load(POINTER, f.at(args, f.mul(number, 8)), 8)
             kind = f.load(POINTER, f.at(value, OBJECT_TYPE), 8)
             array = f.icmp("==", kind, self.module.external("tw_ndarray"))
-            with f.branch(array) as (plain, other):
-                with plain:
-                    self._put_array(f, value, state)
-                with other, f.when(f.icmp("==", f.call(self.put.callee, [value, state]), 0)):
+            with f.once_if(array, before) as (given, plain):
+                plain(self._put_array(f, value, state, _Key(*given)))
+            with f.once_if(f.not_(array), plain.results) as (given, other):
+                self._save(f, state, **_Key(*given)._asdict())
+                with f.when(f.icmp("==", f.call(self.put.callee, [value, state]), 0)):
                     f.ret(int64(0))
+                other([_field(f, state, name) for name in _Key._fields])
+            advance(other.results)
+        self._save(f, state, **_Key(*advance.results)._asdict())
         self._put_relations(f, state)
         count = _field(f, state, "words")
-        end = f.at(f.at(state, KeyState.key.offset), f.mul(count, 8))
+        end = self._end(f, state, count)
         for place in range(WORDS_AT_ONCE - 1):
             f.store(int64(0), f.at(end, 8 * place), 8)
-        mixed = f.at(state, KeyState.mixed.offset)
-        f.store(f.mul(f.load(INT64, mixed, 8), int64(HASH)), mixed, 8)
         f.ret(f.and_(f.add(count, WORDS_AT_ONCE - 1), int64(-WORDS_AT_ONCE)))
         return f
+
+
+class _Key(NamedTuple):
+    """The fields of `KeyState` that every argument changes, in registers."""
+
+    words: Value
+    mixed: Value
+    arrays: Value
 
 
 def _first(kind: Kind) -> Value:

@@ -33,10 +33,9 @@ ALIGNMENT = 64
 
 #: 2**64 divided by the golden ratio, made odd, as a signed number: multiplicative hashing (Knuth, TAOCP 6.4).
 HASH = 0x9E3779B97F4A7C15 - (1 << 64)
-#: Factor of a word's place in a key: 2**64 divided by the square root of 2, made odd, as a signed number.
-PLACE = 0xB504F333F9DE6485 - (1 << 64)
-#: High bits of a hash are mixed into its low ones before the next multiplication.
-MIX_BITS = 32
+#: Difference of neighbours among the odd factors of the words of a key, whose products add up to its hash
+#: (Dietzfelbinger et al., J. Algorithms 25(1), 1997): 2**64 / sqrt(2), made even, as a signed number.
+FACTOR_STEP = 0xB504F333F9DE6484 - (1 << 64)
 #: Recipes kept; the table has twice as many slots, a power of two, so that most searches end at the first.
 MOST_RECIPES = 1024
 SLOT_BITS = 11

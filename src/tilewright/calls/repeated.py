@@ -41,8 +41,8 @@ _owners: list[Any] = []
 #: Calls that Python made, by function: those that left a recipe, and the others by reason.
 _first: Counter[str] = Counter()
 _python: Counter[tuple[str, str]] = Counter()
-#: Why calls of some keys are Python's.
-_reasons: OrderedDict[bytes, str] = OrderedDict()
+#: Why calls of some keys are Python's, and the objects whose addresses are in the key.
+_reasons: OrderedDict[bytes, tuple[str, Any]] = OrderedDict()
 _MOST_REASONS = 1024
 #: Calls that Python makes for a known reason, after which one is recorded again.
 _TRIED_AGAIN = 1000
@@ -54,7 +54,7 @@ def _is_operand(value: Any) -> bool:
 
 
 def _note(key: Key, reason: str) -> None:
-    _reasons[key.words] = reason
+    _reasons[key.words] = reason, key.kept
     if len(_reasons) > _MOST_REASONS:
         _reasons.popitem(last=False)
 
@@ -175,9 +175,10 @@ class Repeated(Builtin):
         Now and then it is tried again: what stopped the recording may have been a signal handler.
         """
         key = replay().key(self.fallback, arguments, named)
-        reason = None if key is None else _reasons.get(key.words)
-        if reason is None:
+        found = None if key is None else _reasons.get(key.words)
+        if found is None:
             return False
+        reason, _ = found
         name = self.fallback.__name__
         _python[name, reason] += 1
         return _python[name, reason] % _TRIED_AGAIN != 0
@@ -261,7 +262,8 @@ def path_of(function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) ->
         return f"through Python: {_NO_KEY}"
     if replay().table.has(key.words):
         return "native entry: repeats a call of the same types, shapes and options"
-    reason = _reasons.get(key.words, "the first call of its kind, which machine code repeats where it can")
+    first = "the first call of its kind, which machine code repeats where it can"
+    reason, _ = _reasons.get(key.words, (first, None))
     return f"through Python: {reason}"
 
 

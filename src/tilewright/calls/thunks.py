@@ -54,6 +54,8 @@ def thunk(kinds: tuple[Any, ...]) -> Linked:
         f = module.define(_NAME, VOID, [("code", POINTER), ("words", POINTER)], exported=True)
         words = f.arguments["words"]
         values = [f.load(TYPES[kind][1], f.at(words, 8 * place), 4) for place, kind in enumerate(kinds)]
+        # Frozen, they are not copied as vectors: words just written one by one are slow to load so.
+        values = [f.freeze(value) for value in values]
         f.call(Callee(VOID, f.arguments["code"].text), values)
         f.ret()
         return emit_object(str(module), _NAME, machine)
