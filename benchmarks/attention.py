@@ -19,9 +19,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from bandwidth import MemoryProbe
 
 import tilewright as tw
-from tilewright.compiler.bandwidth import MemoryProbe
 from tilewright.errors import TilewrightError
 from tilewright.machine.host import detect_host, host_machine
 from tilewright.tools.explore.attention_cases import AttentionCase, parse_shapes

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
+from bandwidth import MemoryProbe
 
 import tilewright as tw
-from tilewright.compiler.bandwidth import MemoryProbe
 from tilewright.machine.host import host_machine
 from tilewright.tools.explore.statistics import median
 

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 import torch
+from bandwidth import MemoryProbe
 
 import tilewright as tw
-from tilewright.compiler.bandwidth import MemoryProbe
 from tilewright.machine.host import host_machine
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.functions import UnaryOp, meaning

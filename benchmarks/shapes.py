@@ -13,10 +13,10 @@ from timeit import Timer
 from typing import Any
 
 import numpy as np
+from bandwidth import MemoryProbe
 from threadpoolctl import threadpool_limits
 
 import tilewright as tw
-from tilewright.compiler.bandwidth import MemoryProbe
 from tilewright.machine.host import host_machine
 from tilewright.tools.explore.statistics import median
 

@@ -20,7 +20,6 @@ from typer.main import get_command
 import tilewright as tw
 from tilewright.tools.cli import app
 from tilewright.tools.explore.cases import parse_sizes
-from tilewright.tools.explore.expectations import EXPECTATIONS, expectation_line
 from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport, Sample, make_rows
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -238,12 +237,3 @@ def test_tables_and_headline_are_by_the_best_peer() -> None:
     assert list(TABLES.share_table(report))[-1] == "| 512 | 90 % | 45 % | 80 % | 50 % |"
     (row,) = (line for line in TABLES.summary({"gemm-f32": report}) if "n = 256 to 512" in line)
     assert row.endswith("| 90 % | NumPy, best setting | 1.12 | 1.12 | 1.12 |")
-
-
-def test_expectations_are_of_measured_cpus() -> None:
-    page = text("docs/performance.md")
-    for row in EXPECTATIONS:
-        assert f"## Zen {row.cpu[-1]}" in page
-        line = expectation_line({"cpu": row.cpu})
-        assert row.share in line
-        assert len(line) <= 80

@@ -1,15 +1,19 @@
-"""The memory probe reads and copies what it says."""
+"""The memory probe of the benchmarks reads and copies what it says."""
 
 from __future__ import annotations
 
 import ctypes
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from support import host_rows
 
 import tilewright as tw
-from tilewright.compiler.bandwidth import PAGE_BYTES, VECTORS, MemoryProbe
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from bandwidth import PAGE_BYTES, VECTORS, MemoryProbe
 
 
 @pytest.mark.parametrize("row", [isa.name for isa in host_rows()])

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from attention_reference import attention_reference
 from support import Array
-
-from tilewright.ops.attention.reference import attention_reference
 
 
 @dataclass

@@ -88,6 +88,25 @@ class Operand:
         return tuple(zip(self.axes, (self.rows, self.columns), strict=True)) if self.axes else ()
 
 
+class RunTimeSizes:
+    """Problems whose kernels take arrays of any sizes: no operands to check, no counts of a call."""
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """None: the operation checks the arrays of a call itself."""
+        return ()
+
+    @property
+    def flops(self) -> int | None:
+        """None: sizes are given at run time."""
+        return None
+
+    @property
+    def bytes(self) -> int | None:
+        """None: sizes are given at run time."""
+        return None
+
+
 def check_elements(what: str, shape: Sequence[int]) -> None:
     """Refuses an array that no memory has room for; lengths of 0 do not count, as in NumPy.
 

@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from attention_reference import attention_reference
 from support import Array
 
 import tilewright as tw
@@ -20,7 +21,6 @@ from tilewright.errors import (
     UnsupportedDtype,
 )
 from tilewright.ops.attention import backward_call as backward_front
-from tilewright.ops.attention.reference import attention_reference
 
 HEADS, KV_HEADS, QUERIES, KEYS, HEAD, VALUE = 4, 2, 7, 9, 5, 3
 

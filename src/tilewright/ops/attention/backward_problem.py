@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tilewright.ops.attention.problem import MASK_DTYPES, MAX_HEAD
 from tilewright.spec.arguments import check_flag, check_integer
 from tilewright.spec.dtype import F32, DType, Use, dtypes_for, parse_dtype
-from tilewright.spec.problem import Operand
+from tilewright.spec.problem import RunTimeSizes
 from tilewright.spec.records import set_fields
 
 #: Element types that have gradients.
@@ -19,7 +19,7 @@ BACKWARD_DTYPES = dtypes_for(Use.ATTENTION_GRADIENTS)
 
 
 @dataclass(frozen=True, init=False)
-class AttentionBackward:
+class AttentionBackward(RunTimeSizes):
     """dQ, dK and dV of O = softmax(mask(scale · Q·Kᵀ))·V, given dO, O and the logarithms of the row sums.
 
     With S the scores, P = e^(S - lse) and δ the row sums of dO ∘ O (Dao et al., FlashAttention, NeurIPS
@@ -96,21 +96,6 @@ class AttentionBackward:
         words += [f"mask{self.mask}"] if self.mask else []
         words += [name for name in ("softcap", "slopes") if getattr(self, name)]
         return tuple(words)
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        """None: gradients take arrays of any strides, see `BackwardCall`."""
-        return ()
-
-    @property
-    def flops(self) -> int | None:
-        """None: lengths are given at run time."""
-        return None
-
-    @property
-    def bytes(self) -> int | None:
-        """None: lengths are given at run time."""
-        return None
 
 
 Array: TypeAlias = NDArray[Any]

@@ -9,7 +9,7 @@ from functools import lru_cache
 from tilewright.errors import UnsupportedDtype
 from tilewright.spec.arguments import check_flag, check_integer, parse_choice
 from tilewright.spec.dtype import F32, I8, U8, DType, Use, dtypes_for, parse_dtype
-from tilewright.spec.problem import Operand
+from tilewright.spec.problem import RunTimeSizes
 from tilewright.spec.records import set_fields
 
 #: Element types of queries, and so of results.
@@ -28,7 +28,7 @@ class Schedule(Enum):
 
 
 @dataclass(frozen=True, init=False)
-class Attention:
+class Attention(RunTimeSizes):
     """O = softmax(mask(scale · Q·Kᵀ))·V for every query of every head (MEATTEN, ICS 2024).
 
     Features are fixed at compile time; sizes, strides, offsets and bounds are given at run time, so one
@@ -169,21 +169,6 @@ class Attention:
         flags = ("softcap", "slopes", "sinks", "key_scales", "value_scales", "paged", "partial")
         words += [name.replace("_", "") for name in flags if getattr(self, name)]
         return tuple(words)
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        """None: attention takes arrays of any strides, see `AttentionCall`."""
-        return ()
-
-    @property
-    def flops(self) -> int | None:
-        """None: lengths are given at run time."""
-        return None
-
-    @property
-    def bytes(self) -> int | None:
-        """None: lengths are given at run time."""
-        return None
 
 
 @lru_cache(maxsize=256)

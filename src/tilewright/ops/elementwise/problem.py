@@ -9,7 +9,7 @@ from tilewright.errors import InvalidChoice, shown
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning
-from tilewright.spec.problem import Operand
+from tilewright.spec.problem import RunTimeSizes
 from tilewright.spec.records import set_fields
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, init=False)
-class Elementwise:
+class Elementwise(RunTimeSizes):
     """y = op(x) of matrices whose rows' elements are adjacent; all sizes and strides are given at run time.
 
     Parameters
@@ -50,21 +50,6 @@ class Elementwise:
     def acc(self) -> DType:
         """The type that is computed in."""
         return self.dtype if self.dtype.bits == 64 else F32
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        """None: kernels take the lines of arrays of any number of axes."""
-        return ()
-
-    @property
-    def flops(self) -> int | None:
-        """None: sizes are given at run time."""
-        return None
-
-    @property
-    def bytes(self) -> int | None:
-        """None: sizes are given at run time."""
-        return None
 
     def reference(self, x: NDArray[Any]) -> NDArray[Any]:
         """The meaning of the problem, element by element, in float64."""

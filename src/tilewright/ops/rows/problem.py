@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.errors import InvalidChoice, shown
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
-from tilewright.spec.problem import Layout, Operand
+from tilewright.spec.problem import Layout, RunTimeSizes
 from tilewright.spec.records import set_fields
 from tilewright.spec.row_functions import RowOp, row_meaning
 
@@ -23,7 +23,7 @@ ROW_LAYOUTS = (Layout.ROW, Layout.COL)
 
 
 @dataclass(frozen=True, init=False)
-class RowFunction:
+class RowFunction(RunTimeSizes):
     """y = op(x) of every row of matrices; all sizes, and strides between lines, are given at run time.
 
     Parameters
@@ -82,21 +82,6 @@ class RowFunction:
     def acc(self) -> DType:
         """The type that a row is computed in."""
         return self.dtype if self.dtype.bits == 64 else F32
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        """None: kernels take the lines of arrays of any number of axes."""
-        return ()
-
-    @property
-    def flops(self) -> int | None:
-        """None: sizes are given at run time."""
-        return None
-
-    @property
-    def bytes(self) -> int | None:
-        """None: sizes are given at run time."""
-        return None
 
     def reference(
         self,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.spec.dtype import DType, Use, accumulator, dtypes_for, parse_dtype
-from tilewright.spec.problem import Operand
+from tilewright.spec.problem import RunTimeSizes
 from tilewright.spec.records import set_fields
 
 #: Element types whose products by tables have kernels.
@@ -14,7 +14,7 @@ SCATTERED_DTYPES = dtypes_for(Use.SCATTERED)
 
 
 @dataclass(frozen=True, init=False)
-class ScatteredGemm:
+class ScatteredGemm(RunTimeSizes):
     """C[cm[i] + cn[j]] = alpha · Σ_p A[am[i] + ak[p]] · B[bn[j] + bk[p]] + beta · C[cm[i] + cn[j]].
 
     Every binary contraction is such a product: i counts the dimensions of A and C in some order, j those of B
@@ -40,18 +40,3 @@ class ScatteredGemm:
     def acc(self) -> DType:
         """The type of the sums."""
         return accumulator(self.dtype, self.dtype)
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        """None: operands are memory and tables."""
-        return ()
-
-    @property
-    def flops(self) -> int | None:
-        """None: sizes are given at run time."""
-        return None
-
-    @property
-    def bytes(self) -> int | None:
-        """None: sizes are given at run time."""
-        return None

@@ -15,7 +15,7 @@ from tilewright.spec.dtype import (
     dtypes_for,
     parse_dtype,
 )
-from tilewright.spec.problem import Operand
+from tilewright.spec.problem import RunTimeSizes
 from tilewright.spec.products import product_meaning
 from tilewright.spec.records import set_fields
 
@@ -55,7 +55,7 @@ class Walk(Enum):
 
 
 @dataclass(frozen=True, init=False)
-class SumOfProducts:
+class SumOfProducts(RunTimeSizes):
     """z[b, o, i] = Σ x[b, o, t, i, j] · y[b, o, t, i, j] over t and j, or every product by itself.
 
     All sizes and strides are given at run time, in elements; a stride of 0 repeats.
@@ -97,21 +97,6 @@ class SumOfProducts:
     def acc(self) -> DType:
         """The type of the sums, or of their parts."""
         return F32 if self.dtype.is_narrow_float else self.dtype.real
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        """None: kernels take arrays of up to five axes."""
-        return ()
-
-    @property
-    def flops(self) -> int | None:
-        """None: sizes are given at run time."""
-        return None
-
-    @property
-    def bytes(self) -> int | None:
-        """None: sizes are given at run time."""
-        return None
 
     def reference(self, x: NDArray[Any], y: NDArray[Any] | None = None) -> NDArray[Any]:
         """The meaning of the problem, of arrays of five axes: in 64 bits, of integers wrapped around."""
