@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Protocol, TypeAlias
 
+import numpy as np
 from numpy import typing as npt
 
 
@@ -27,6 +28,9 @@ class SupportsArrayInterface(Protocol):
 
 #: What functions take as an operand: arrays, numbers, lists of these, buffers and arrays of other libraries.
 ArrayLike: TypeAlias = npt.ArrayLike | SupportsDLPack | SupportsArrayInterface
+
+#: A factor of products: a number of Python or of NumPy.
+Number: TypeAlias = complex | np.number[Any]
 
 # --- element types ------------------------------------------------------------------------------
 

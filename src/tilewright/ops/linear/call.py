@@ -41,6 +41,7 @@ from tilewright.preparing import importing
 from tilewright.spec.arguments import check_number
 from tilewright.spec.factors import factor
 from tilewright.threads.pool import call_team
+from tilewright.typing import Number
 
 
 def matmul(
@@ -49,8 +50,8 @@ def matmul(
     out: Any = None,
     *,
     dtype: DTypeLike | None = None,
-    alpha: complex = 1.0,
-    beta: complex = 0.0,
+    alpha: Number = 1.0,
+    beta: Number = 0.0,
     bias: Any = None,
     activation: str | None = None,
 ) -> Array:

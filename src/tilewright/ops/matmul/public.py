@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from tilewright.ops.linear.activations import QuantizedRows
-    from tilewright.typing import ActivationName, ArrayLike, Casting, Order
+    from tilewright.typing import ActivationName, ArrayLike, Casting, Number, Order
 
 
 _MATMUL_DOC = """\
@@ -120,8 +120,8 @@ def multiply(
     out: NDArray[Any] | None = None,
     *,
     dtype: DTypeLike | None = None,
-    alpha: complex = _STEPS["alpha"],
-    beta: complex = _STEPS["beta"],
+    alpha: Number = _STEPS["alpha"],
+    beta: Number = _STEPS["beta"],
     bias: ArrayLike | None = None,
     activation: ActivationName | None = None,
     threads: int | None = None,

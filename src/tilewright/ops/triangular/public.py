@@ -13,7 +13,7 @@ from tilewright.threads.pool import limited
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tilewright.typing import ArrayLike, SideName
+    from tilewright.typing import ArrayLike, Number, SideName
 
 
 @repeated
@@ -21,8 +21,8 @@ def syrk(
     a: ArrayLike,
     out: NDArray[Any] | None = None,
     *,
-    alpha: complex = 1,
-    beta: complex = 0,
+    alpha: Number = 1,
+    beta: Number = 0,
     lower: bool = True,
     threads: int | None = None,
 ) -> NDArray[Any]:
@@ -81,8 +81,8 @@ def syr2k(
     b: ArrayLike,
     out: NDArray[Any] | None = None,
     *,
-    alpha: complex = 1,
-    beta: complex = 0,
+    alpha: Number = 1,
+    beta: Number = 0,
     lower: bool = True,
     threads: int | None = None,
 ) -> NDArray[Any]:
@@ -133,7 +133,7 @@ def trmm(
     b: ArrayLike,
     out: NDArray[Any] | None = None,
     *,
-    alpha: complex = 1,
+    alpha: Number = 1,
     lower: bool = True,
     unit: bool = False,
     side: SideName = "left",
