@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from repeated_calls import check
+from repeated_calls import check, python_lines
 from support import Array
 
 import tilewright as tw
 from tilewright.calls.layout import native_entry_possible
+from tilewright.calls.repeated import replay
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="no native entries in this interpreter")
 
@@ -38,6 +39,113 @@ FORMS: dict[str, dict[str, Any]] = {
     "lse": {"return_lse": True},
     "lse of masked rows": {"return_lse": True, "causal": True, "q_offset": -3},
 }
+
+
+attention: Any = tw.attention  # called with options from tables
+
+LENGTHS = np.array([5, 8])
+OFFSETS = np.array([0, 3, 8])
+PAGES = np.array([[0, 1], [3, 2]])
+#: Shapes of q and of k and v, and options with arrays of lengths.
+BY_LENGTHS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
+    "keys": ((2, 2, 8, 8), (2, 2, 8, 8), {"kv_lengths": LENGTHS}),
+    "keys, one query": ((2, 2, 1, 8), (2, 2, 8, 8), {"kv_lengths": LENGTHS.astype("u4"), "causal": True}),
+    "queries": ((2, 2, 8, 8), (2, 2, 8, 8), {"q_lengths": LENGTHS}),
+    "both": ((2, 2, 8, 8), (2, 2, 8, 8), {"q_lengths": LENGTHS, "kv_lengths": LENGTHS[::-1], "causal": True}),
+    "masked": ((2, 2, 8, 8), (2, 2, 8, 8), {"kv_lengths": LENGTHS, "mask": MASK[:, :6]}),
+    "window": (
+        *((2, 2, 8, 8), (2, 2, 8, 8)),
+        {"kv_lengths": LENGTHS, "q_offset": np.array([0, 1]), "window": (3, 0)},
+    ),
+    "positions": ((2, 2, 8, 8), (2, 2, 8, 8), {"causal": True, "q_offset": np.array([-2, 3])}),
+    "one position": ((2, 2, 8, 8), (2, 2, 8, 8), {"causal": True, "q_offset": np.array(2)}),
+    "packed": ((2, 8, 8), (2, 8, 8), {"cu_seqlens_q": OFFSETS, "causal": True, "return_lse": True}),
+    "packed rows": ((8, 2, 8), (8, 2, 8), {"cu_seqlens_q": OFFSETS.astype("i4"), "layout": "bshd"}),
+    "packed queries": ((2, 8, 8), (2, 2, 8, 8), {"cu_seqlens_q": OFFSETS, "kv_lengths": LENGTHS}),
+    "packed keys": ((2, 8, 8), (2, 8, 8), {"cu_seqlens_q": OFFSETS, "cu_seqlens_k": np.array([0, 6, 8])}),
+    "paged": ((2, 2, 1, 8), (6, 2, 4, 8), {"block_table": PAGES, "kv_lengths": LENGTHS}),
+    "paged, causal": (
+        (2, 2, 8, 8),
+        (6, 2, 4, 8),
+        {"block_table": PAGES, "kv_lengths": LENGTHS, "causal": True},
+    ),
+}
+#: Other contents of these arrays that are valid, with the same shape.
+OTHERS = {
+    "kv_lengths": np.array([8, 3]),
+    "q_lengths": np.array([7, 2]),
+    "q_offset": np.array([1, 2]),
+    "cu_seqlens_q": np.array([0, 5, 7]),
+    "cu_seqlens_k": np.array([0, 2, 8]),
+    "block_table": np.array([[5, 2], [4, 0]]),
+}
+#: Contents that are not.
+WRONG = {
+    "kv_lengths": [5, 9],
+    "q_lengths": [-1, 8],
+    "q_offset": [1 << 61, 0],
+    "cu_seqlens_q": [0, 9, 8],
+    "cu_seqlens_k": [0, 2, 9],
+    "block_table": [[0, 6], [3, 2]],
+}
+
+
+@pytest.mark.parametrize("name", BY_LENGTHS)
+def test_lengths(name: str) -> None:
+    q, k, given = BY_LENGTHS[name]
+    operands = values(*q), values(*k), values(*k)
+    options = {
+        word: value.copy() if isinstance(value, np.ndarray) else value for word, value in given.items()
+    }
+    check(attention, *operands, **options)
+    replay().table.clear()
+    for _ in range(3):
+        attention(*operands, **options)
+    for word, value in given.items():
+        if word not in OTHERS:
+            continue
+        options[word][...] = OTHERS[word] if value.ndim else 1
+        found, kept = attention(*operands, **options), options[word].copy()
+        replay().table.clear()
+        expected = attention(*operands, **options)
+        for one, other in zip(*(x if isinstance(x, tuple) else (x,) for x in (found, expected)), strict=True):
+            assert one.tobytes() == other.tobytes()
+        assert np.array_equal(options[word], kept)
+        attention(*operands, **options)
+        if not value.ndim or value.dtype.kind == "u":
+            continue
+        options[word][...] = WRONG[word]
+        with pytest.raises(tw.TilewrightError) as repeated:
+            attention(*operands, **options)
+        replay().table.clear()
+        with pytest.raises(tw.TilewrightError) as first:
+            attention(*operands, **options)
+        assert str(repeated.value) == str(first.value)
+        options[word][...] = kept
+
+
+def test_other_lengths_run_no_python() -> None:
+    q, k, v = values(2, 2, 8, 8), values(2, 2, 8, 8), values(2, 2, 8, 8)
+    lengths = LENGTHS.copy()
+    for _ in range(2):
+        attention(q, k, v, kv_lengths=lengths)
+    lengths[:] = 1, 7
+    assert python_lines(lambda: attention(q, k, v, kv_lengths=lengths)) == 0
+
+
+def test_lengths_that_grow() -> None:
+    q, k, v = values(2, 2, 1, 8), values(2, 2, 300, 8), values(2, 2, 300, 8)
+    lengths = np.array([1, 2])
+    found: list[Any] = []
+    lines = 0
+    for length in range(1, 300):
+        lengths[:] = length, length // 2
+        found.clear()
+        lines += python_lines(lambda: found.append(attention(q, k, v, kv_lengths=lengths))) > 0
+        if length % 50 == 7:
+            expected = attention(q, k, v, kv_lengths=lengths.tolist())
+            assert found[0].tobytes() == expected.tobytes()
+    assert lines < 40  # where the lengths leave a range, and some of the calls after that
 
 
 @pytest.mark.parametrize("options", FORMS.values(), ids=FORMS)

@@ -173,6 +173,13 @@ class RecipeTable:
         """Whether there is a recipe of a key."""
         return words in self._places
 
+    def served(self, words: bytes) -> int | None:
+        """The calls that the recipe of a key has served; None without one."""
+        with preparing:
+            slot = self._places.get(words)
+            address = None if slot is None else self.slots[slot]
+            return None if address is None else ctypes.c_int64.from_address(address + 8 * Field.HITS).value
+
     def add(self, function: str, words: bytes, mixed: int, made: MadeRecipe, kept: tuple[Any, ...]) -> None:
         """Add a recipe, or put it in the place of one with its key, unless its slots are full.
 

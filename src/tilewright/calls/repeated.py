@@ -36,6 +36,9 @@ reset_after_forks(recordings.clear)
 _NO_KEY = "an argument that machine code does not know, such as an object or a subclass"
 #: Why a call with the key of a recipe is Python's.
 _OTHER_CONTENTS = "numbers in arrays that are others than in the first call"
+#: Calls of a key, repeated and declined, after which a recipe for the contents of the last one is made.
+_MOST_OF_CONTENTS = 16
+_declines: Counter[bytes] = Counter()
 #: The Python functions under the builtins.
 _owners: list[Any] = []
 #: Calls that Python made, by function: those that left a recipe, and the others by reason.
@@ -57,6 +60,17 @@ def _note(key: Key, reason: str) -> None:
     _reasons[key.words] = reason, key.kept
     if len(_reasons) > _MOST_REASONS:
         _reasons.popitem(last=False)
+
+
+def _declined(words: bytes) -> bool:
+    """Whether a call that a recipe's check has declined leaves that recipe as it is; counts the call."""
+    served = replay().table.served(words)
+    if served is None:
+        return False
+    if len(_declines) > _MOST_REASONS:
+        _declines.clear()
+    _declines[words] += 1
+    return served + _declines[words] < _MOST_OF_CONTENTS
 
 
 #: The address of the entry, for machine code that serves some calls and hands on the others: CPython's own
@@ -150,8 +164,7 @@ class Repeated(Builtin):
                 return
             entry = replay()
             key = entry.key(self.fallback, arguments, named)
-            # One that a check has declined; calls like the recipe's stay with machine code.
-            again = recording.checked and key is not None and entry.table.has(key.words)
+            again = recording.checked and key is not None and _declined(key.words)
             if key is None or made is None or again:
                 reason = recording.reason or (_OTHER_CONTENTS if again else _NO_KEY)
                 _python[name, reason] += 1
@@ -164,6 +177,7 @@ class Repeated(Builtin):
                 return
             _first[name] += 1
             _reasons.pop(key.words, None)
+            _declines.pop(key.words, None)
             for pool in recording.pools:
                 pool.supply()
             entry.table.add(name, key.words, key.mixed, made, key.kept)
@@ -180,6 +194,9 @@ class Repeated(Builtin):
             return False
         reason, _ = found
         name = self.fallback.__name__
+        assert key is not None
+        if reason is _OTHER_CONTENTS and not _declined(key.words):
+            return False
         _python[name, reason] += 1
         return _python[name, reason] % _TRIED_AGAIN != 0
 

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, whole_strides
 from tilewright.calls.pieces import zeros as new_zeros
-from tilewright.calls.recording import constant, new_array, new_like, repeatable
+from tilewright.calls.recording import constant, new_array, new_like, not_repeatable, repeatable
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import AttentionDtype, AttentionGradientShape
 from tilewright.ops.attention.backward_cut import BACKWARD_FIELDS
@@ -113,6 +113,8 @@ def attention_backward(
     """Implementation of `tilewright.attention_backward`, which documents it."""
     given = [convert(value, name) for value, name in zip(operands, "qkv", strict=True)]
     prepared = prepare(given[0], given[1], given[2], None, keywords)
+    if prepared.by_contents:
+        not_repeatable("lengths in arrays")
     problem, forward = _problem(prepared), prepared.call
     layout = parse_choice(AttentionLayout, keywords.layout, "layout")
     kind, queries, keys = forward.q.dtype, *prepared.sides

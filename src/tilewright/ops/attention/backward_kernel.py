@@ -8,7 +8,7 @@ from tilewright.calls.operands import Array, data_address
 from tilewright.compiler.kernel import Kernel
 from tilewright.ops.attention.backward_cut import BACKWARD_FIELDS
 from tilewright.ops.attention.backward_nest import backward_scalars
-from tilewright.ops.attention.kernel import Launch, element_steps
+from tilewright.ops.attention.kernel import LENGTHS, Launch, element_steps
 
 
 class BackwardCall(NamedTuple):
@@ -70,7 +70,3 @@ class BackwardCall(NamedTuple):
         needed = (self.q, self.k, self.v, self.out, self.dout, self.dq, self.dk, self.dv)
         arrays = (*needed, self.items, self.lse, self.delta, self.mask, self.slopes)
         self.launch(kernel).start(kernel, [data_address(array) for array in arrays if array is not None])
-
-
-#: Table columns that hold sizes.
-LENGTHS = ("queries", "keys")

@@ -11,18 +11,21 @@ import numpy as np
 
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
+from tilewright.calls.pieces import copy_to
 from tilewright.calls.promotion import store
-from tilewright.calls.recording import not_repeatable, repeatable
+from tilewright.calls.recording import constant, repeatable
 from tilewright.compiler.kernel import Kernel
 from tilewright.machine.host import host_machine
 from tilewright.ops.attention.decode import decode_queries
-from tilewright.ops.attention.kernel import AttentionCall
+from tilewright.ops.attention.kernel import LENGTHS, AttentionCall, similar_keys
 from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import Keywords, prepare
 from tilewright.ops.attention.prepared import PreparedAttention, log_sum_exp
 from tilewright.ops.attention.problem import Attention, Schedule
 from tilewright.ops.attention.scores import ScoreStage, attention_scores
+from tilewright.ops.attention.table import decided
 from tilewright.ops.attention.unfused import run_unfused
+from tilewright.recorder import current
 from tilewright.spec.arguments import check_flag, parse_choice
 from tilewright.typing import AttentionStrategyName
 
@@ -67,7 +70,12 @@ def choose(prepared: PreparedAttention, wanted: AttentionStrategy) -> tuple[Part
     queries = call.items[:, ITEM_FIELDS.index("queries")]
     ways = ((AttentionStrategy.DECODE, queries <= most), (AttentionStrategy.BLOCKS, queries > most))
     return tuple(
-        Part(way, call._replace(items=call.items[those], queries=int(queries[those].max())))
+        Part(
+            way,
+            call._replace(
+                items=call.items if those.all() else call.items[those], queries=int(queries[those].max())
+            ),
+        )
         for way, those in ways
         if those.any()
     )
@@ -82,10 +90,9 @@ def kernel_of(problem: Attention, way: AttentionStrategy) -> Kernel:
 def run(prepared: PreparedAttention, parts: tuple[Part, ...]) -> None:
     """Computes; `target` and the rows' states are written."""
     if prepared.partial:  # rows that belong to no sequence
-        not_repeatable("rows that belong to no sequence")
-        prepared.call.out[...] = 0
-        prepared.call.row_max[...] = -np.inf
-        prepared.call.row_sum[...] = 0
+        call = prepared.call
+        for array, value in ((call.out, 0), (call.row_max, -np.inf), (call.row_sum, 0)):
+            copy_to(array, constant(np.array(value, array.dtype)))
     if not prepared.call.row_max.size:
         return
     for way, call in parts:
@@ -94,6 +101,37 @@ def run(prepared: PreparedAttention, parts: tuple[Part, ...]) -> None:
         else:
             assert prepared.problem is not None
             call.run(kernel_of(prepared.problem, way))
+
+
+def _for_others(prepared: PreparedAttention, part: Part, *, masked: bool) -> Part:
+    """A part that is recorded for other contents of lengths as well, those with the same decisions."""
+    call, (queries, keys) = part.call, prepared.sides
+    problem = prepared.problem
+    if current.recorder is None or problem is None or part.strategy is AttentionStrategy.UNFUSED:
+        return part
+    few = part.strategy is AttentionStrategy.DECODE
+    rows, count = (int(call.items[:, ITEM_FIELDS.index(name)].max(initial=0)) for name in LENGTHS)
+    least, most = 0, call.queries
+    exact = masked and (queries.first is not None or keys.first is not None or keys.pages is not None)
+    if few or exact:
+        least = rows
+    elif queries.first is not None:
+        most = min(queries.total, 1 << (most - 1).bit_length() if most else 0)
+        call = call._replace(queries=most)
+    each = 0
+    if prepared.partial and not few and all(array.strides[3] == array.itemsize for array in (call.k, call.v)):
+        each = _most_queries(problem, call.q.shape[1] // max(call.k.shape[1], 1)) + 1
+    fewest, longest = (count, count) if exact else similar_keys(count, kernel_of(problem, part.strategy))
+    decided(
+        call.items,
+        least_each=each,
+        least_queries=least,
+        most_queries=most,
+        least_keys=fewest,
+        most_keys=longest,
+        unbounded=not problem.bounded,
+    )
+    return part._replace(call=call)
 
 
 def attention_with_scores(
@@ -135,6 +173,8 @@ def attention(
     if prepared.copies:
         logger.debug("attention: %s", "; ".join(prepared.copies))
     parts = choose(prepared, wanted)
+    if prepared.by_contents and len(parts) == 1:
+        parts = (_for_others(prepared, parts[0], masked=keywords.mask is not None),)
     run(prepared, parts)
     found = _finished(prepared, return_lse=return_lse)
     if all(part.strategy is not AttentionStrategy.UNFUSED for part in parts):

@@ -54,6 +54,25 @@ def make_items(batch: int, **fields: Any) -> Array:
     return items
 
 
+#: Columns of the table that hold sizes.
+LENGTHS = ("queries", "keys")
+
+#: Up to so many keys, calls are alike.
+_FEW_KEYS = 64
+
+
+def similar_keys(keys: int, kernel: Kernel) -> tuple[int, int]:
+    """The range of numbers of keys of which a call is made as of this one: as much work, up to a factor."""
+    most = max(_FEW_KEYS, 1 << (keys - 1).bit_length() if keys else 0)
+    least = 0 if most == _FEW_KEYS else most // 4
+    cut = kernel.blocking
+    if isinstance(cut, DecodeCut):
+        runs = cut.splits(keys)
+        most = min(most, runs * cut.split)
+        least = max(least, (runs - 1) * cut.split + 1 if runs > 1 else 0)
+    return least, most
+
+
 def element_steps(array: Array, axes: Sequence[int]) -> list[int]:
     """Strides in elements."""
     return [array.strides[axis] // array.itemsize for axis in axes]

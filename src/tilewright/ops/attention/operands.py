@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, whole_strides
 from tilewright.calls.pieces import contiguous, copied
-from tilewright.calls.recording import constant, new_array
+from tilewright.calls.recording import new_array
 from tilewright.errors import (
     AttentionArguments,
     AttentionAxes,
@@ -30,18 +30,18 @@ from tilewright.errors import (
 )
 from tilewright.ops.attention.bounds import Bounds, Causal, limits_bind
 from tilewright.ops.attention.kernel import AttentionCall, element_steps
+from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.prepared import PreparedAttention
 from tilewright.ops.attention.problem import ATTENTION_DTYPES, MAX_HEAD, Attention
 from tilewright.ops.attention.sequences import (
     SequenceSide,
     Strides,
     lengths,
-    make_items,
     packed_side,
     paged_side,
     query_offset,
     rows_of_pages,
-    seen_keys,
+    table_of,
 )
 from tilewright.ops.gemm.call import check_out, direct_out
 from tilewright.spec.arguments import parse_choice, real_number
@@ -399,7 +399,7 @@ def prepare(
         if all_scores and covered < keys.most:
             array, covered = _padded_mask(array, keys.most), keys.most
         mask = _mask(array, lead or (batch,), (batch, heads, queries.most, covered))
-    seen = seen_keys(bounds, queries, keys, covered, offset)
+    whole = keys
     keys = keys.first_rows(covered)
     vectors = [
         None if value is None else _head_vector(value, name, heads, acc)
@@ -418,13 +418,16 @@ def prepare(
     rows = (len(out4), heads, out4.shape[2])
     row_max, row_sum = new_array(rows, acc.numpy), new_array(rows, acc.numpy)
     steps = _steps((q4, k4, v4, out4), mask, scales, (queries, keys), rows)
+    covers = None if mask is None else covered
+    items = table_of(bounds, (queries, whole), batch, covers, offset, steps, k4)
     types, mask_type = (q4.dtype, k4.dtype), None if mask is None else mask.dtype
-    bound = bool(bounds) and limits_bind(seen.low, seen.high, queries.counts, keys.counts)
+    columns = (items[:, ITEM_FIELDS.index(name)] for name in ("low", "high", "queries", "keys"))
+    bound = bool(bounds) and limits_bind(*columns)
     optional = (softcap, *(value is not None for value in (*vectors, *scales, keys.pages)))
     problem = _problem((head_dim, value_dim), types, mask_type, (bound, *map(bool, optional)))
     call = AttentionCall(
         *(q4, k4, v4, out4),
-        constant(make_items(queries, keys, batch, steps, seen)),
+        items,
         *(row_max, row_sum),
         queries.most,
         *(scale, softcap),
@@ -438,8 +441,11 @@ def prepare(
     if given is not None and not direct:
         copies = (*copies, "the result is copied into out: another dtype, misaligned, or shared memory")
     partial, sides = queries.rows is not None, (queries, keys)
+    by_contents = any(part is not None for part in (queries.rows, keys.rows, keys.pages)) or (
+        isinstance(offset, np.ndarray)
+    )
     return PreparedAttention(
-        problem, call, target, given, state_shape(result, layout), partial, copies, sides
+        problem, call, target, given, state_shape(result, layout), partial, copies, sides, by_contents
     )
 
 
@@ -479,7 +485,7 @@ def _steps(
     sides: tuple[SequenceSide, SequenceSide],
     state: tuple[int, int, int],
 ) -> Strides:
-    """From one sequence to the next in each array: see `make_items`."""
+    """From one sequence to the next in each array: see `table_of`."""
     queries, keys = sides
     found = []
     for array, side in zip(arrays, (queries, keys, keys, queries), strict=True):

@@ -44,6 +44,7 @@ class PreparedAttention(NamedTuple):
     partial : whether some rows belong to no sequence and become zero.
     copies : a description of each copy.
     sides : the sequences of queries, and those of keys.
+    by_contents : whether the table depends on the contents of arrays.
     """
 
     problem: Attention | None
@@ -54,3 +55,4 @@ class PreparedAttention(NamedTuple):
     partial: bool
     copies: tuple[str, ...]
     sides: tuple[SequenceSide, SequenceSide]
+    by_contents: bool = False

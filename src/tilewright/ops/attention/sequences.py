@@ -9,6 +9,8 @@ import numpy as np
 
 from tilewright.calls.foreign import as_array, refuse
 from tilewright.calls.operands import Array
+from tilewright.calls.pieces import report_copy
+from tilewright.calls.recording import constant, new_array
 from tilewright.errors import (
     BlockOutsideCache,
     BlockTableShape,
@@ -22,12 +24,7 @@ from tilewright.errors import (
 )
 from tilewright.ops.attention.bounds import FARTHEST, Bounds
 from tilewright.ops.attention.nest import ITEM_FIELDS, ITEM_SIZE
-from tilewright.spec.arguments import contents_read
-
-_COLUMN = {name: column for column, name in enumerate(ITEM_FIELDS)}
-#: Offsets that follow the rows of the queries, and those that follow the keys.
-_BY_QUERIES = [_COLUMN[name] for name in ("q", "out", "state")]
-_BY_KEYS = [_COLUMN[name] for name in ("k", "v", "scales")]
+from tilewright.ops.attention.table import NO_BOUND, NO_OFFSET, Sources, make_table
 
 
 class SequenceSide(NamedTuple):
@@ -38,7 +35,8 @@ class SequenceSide(NamedTuple):
     batch : sequences.
     most : rows of the longest one.
     rows : of each one, where they differ.
-    first : of packed sequences, the first row of each.
+    first : of packed sequences, the first row of each; behind the last one is the end of it.
+    total : of packed sequences, rows in the array.
     pages : of paged ones, the pages of each, contiguous int64 (batch, most pages).
     """
 
@@ -47,11 +45,7 @@ class SequenceSide(NamedTuple):
     rows: Array | None = None
     first: Array | None = None
     pages: Array | None = None
-
-    @property
-    def counts(self) -> int | Array:
-        """Rows of each sequence: a number if all have as many."""
-        return self.most if self.rows is None else self.rows
+    total: int = 0
 
     def first_rows(self, count: int) -> SequenceSide:
         """The first rows of each sequence, at most so many."""
@@ -68,7 +62,6 @@ def _integers(value: Any) -> Array | None:
     thread between the check and the kernel, and uint64 has no room in int64.
     """
     refuse(value, "lengths, offsets or block_table")
-    contents_read(value)
     try:
         array = as_array(value, "").copy()
     except InvalidOperand:
@@ -78,9 +71,15 @@ def _integers(value: Any) -> Array | None:
     return array if array.dtype.kind in "iu" else None
 
 
-def _int64(checked: Array) -> Array:
-    """Integers that are known to fit."""
-    return checked.astype(np.int64, copy=False)
+def _int64(checked: Array, given: Any, shape: tuple[int, ...] | None = None) -> Array:
+    """Integers that are known to fit, in a new array, which repeated calls fill from what was given."""
+    found = new_array(checked.shape if shape is None else shape, np.int64)
+    found[...] = checked
+    if isinstance(given, np.ndarray) and checked.size:
+        report_copy(found, given)
+    else:
+        constant(found)
+    return found
 
 
 def lengths(value: Any, name: str, batch: int, most: int) -> Array:
@@ -95,12 +94,13 @@ def lengths(value: Any, name: str, batch: int, most: int) -> Array:
         raise InvalidLengths(name=name, reason=f" is {shown(value)}", required=required)
     if found.shape not in ((), (batch,)):
         raise InvalidLengths(name=name, reason=f" has shape {found.shape}", required=required)
+    checked = found
     if not found.ndim:
         found = np.full(batch, found)
     if batch and (found.min() < 0 or found.max() > most):
         sequence = np.flatnonzero((found < 0) | (found > most))[0]
         raise InvalidLengths(name=name, reason=f"[{sequence}] is {found[sequence]}", required=required)
-    return _int64(found)
+    return _int64(checked, value, (batch,))
 
 
 def packed_side(value: Any, name: str, operand: str, total: int) -> SequenceSide:
@@ -122,9 +122,9 @@ def packed_side(value: Any, name: str, operand: str, total: int) -> SequenceSide
         )
     if found[-1] > total:
         raise OffsetsPastEnd(name=name, found=found[-1], operand=operand, required=total)
-    found = _int64(found)
+    found = _int64(found, value)
     rows = np.diff(found)
-    return SequenceSide(len(rows), int(rows.max(initial=0)), rows, found[:-1])
+    return SequenceSide(len(rows), int(rows.max(initial=0)), rows, found[:-1], total=total)
 
 
 def block_table_pages(table: Any) -> Array:
@@ -162,7 +162,7 @@ def paged_side(table: Any, keys: Any, cache: Array) -> SequenceSide:
             )
         # What is behind the last key is not looked at; it may be anything, so kernels get a page that exists.
         found = np.where(used, found, 0)
-    return SequenceSide(batch, int(rows.max(initial=0)), rows, None, _int64(found))
+    return SequenceSide(batch, int(rows.max(initial=0)), rows, None, _int64(found, table))
 
 
 def rows_of_pages(cache: Array, pages: Array) -> Array:
@@ -179,11 +179,11 @@ def rows_of_pages(cache: Array, pages: Array) -> Array:
 
 
 class Seen(NamedTuple):
-    """The columns `low`, `high` and `shift` of the table: numbers, or one for each sequence."""
+    """The columns `low`, `high` and `shift` of the table."""
 
-    low: Any
-    high: Any
-    shift: Any
+    low: int
+    high: int
+    shift: int
 
 
 def query_offset(value: Any, batch: int) -> int | Array:
@@ -201,25 +201,66 @@ def query_offset(value: Any, batch: int) -> int | Array:
     for place in np.argwhere((found < -FARTHEST) | (found > FARTHEST))[:1]:
         required = f"from {-FARTHEST} to {FARTHEST}"
         raise InvalidQueryOffset(reason=f"{place.tolist() or ''} is {found[tuple(place)]}", required=required)
-    return _int64(found) if found.ndim else int(found)
+    if isinstance(value, np.ndarray):
+        return _int64(found, value, (batch,))
+    return _int64(found, value) if found.ndim else int(found)
 
 
-def seen_keys(
-    bounds: Bounds, queries: SequenceSide, keys: SequenceSide, covered: int, offset: int | Array | None
-) -> Seen:
-    """The keys that each sequence sees, by position.
+def table_of(
+    bounds: Bounds,
+    sides: tuple[SequenceSide, SequenceSide],
+    batch: int,
+    covered: int | None,
+    offset: int | Array | None,
+    steps: Strides,
+    cache: Array,
+) -> Array:
+    """The table of a call, see `ITEM_FIELDS`.
 
     Parameters
     ----------
-    covered : keys of each sequence that take part, the first ones, at most.
+    covered : keys of each sequence that take part, the first ones, at most; None: all.
     offset : position of the first query among the keys, if the call gives it.
+    steps : those of q, out and state are of rows where queries are packed, those of k, v and scales where
+        keys are.
+    cache : keys as stored, of four axes.
     """
-    rows, count = queries.counts, keys.counts
-    if offset is None and covered >= keys.most:
-        return Seen(*bounds.limits(rows, count), 0)
-    used = keys.first_rows(covered).counts
-    first = bounds.diagonal(rows, count) if offset is None else offset
-    return Seen(*bounds.limits(rows, used, first), count - used if offset is None else offset - (used - rows))
+    queries, keys = sides
+    given = (queries.rows, keys.rows, keys.pages, offset)
+    if not any(isinstance(one, np.ndarray) for one in given):
+        assert offset is None or isinstance(offset, int)
+        used = keys.most if covered is None else min(covered, keys.most)
+        rows, count = queries.most, keys.most
+        if offset is None:
+            seen = Seen(*bounds.limits(rows, used, bounds.diagonal(rows, count)), count - used)
+        else:
+            seen = Seen(*bounds.limits(rows, used, offset), offset - (used - rows))
+        return constant(equal_items(batch, steps, queries.most, used, Seen(*map(int, seen))))
+    packed_q, packed_k = queries.first is not None, keys.first is not None
+    sources = Sources(
+        *(None if packed_q else queries.rows, queries.first),
+        *(None if packed_k else keys.rows, keys.first),
+        offset if isinstance(offset, np.ndarray) else None,
+        keys.pages,
+    )
+    most_pages, page = (0, 0) if keys.pages is None else (keys.pages.shape[1], cache.shape[2])
+    return make_table(
+        batch,
+        sources,
+        queries=queries.total or queries.most,
+        keys=keys.total or (keys.most if keys.pages is None else most_pages * page),
+        covered=FARTHEST if covered is None else covered,
+        left=NO_BOUND if bounds.left is None else bounds.left,
+        right=NO_BOUND if bounds.right is None else bounds.right,
+        upper_left=bounds.upper_left,
+        offset=offset if isinstance(offset, int) else NO_OFFSET,
+        most_pages=most_pages,
+        page=page,
+        cache=len(cache),
+        q_step=queries.batch == batch,
+        k_step=keys.batch == batch,
+        **steps._asdict(),
+    )
 
 
 class Strides(NamedTuple):
@@ -241,28 +282,4 @@ def equal_items(batch: int, steps: Strides, queries: int, keys: int, seen: Seen)
     items[:, : len(steps)] = np.arange(batch)[:, np.newaxis] * np.array(steps, np.int64)
     items[:, len(steps) + 1 : len(ITEM_FIELDS)] = (queries, keys, *seen)
     items.flags.writeable = False
-    return items
-
-
-def make_items(queries: SequenceSide, keys: SequenceSide, batch: int, steps: Strides, seen: Seen) -> Array:
-    """The table of a call, see `ITEM_FIELDS`.
-
-    Parameters
-    ----------
-    steps : those of q, out and state are of rows where `queries` are packed, those of k, v and scales where
-        `keys` are.
-    """
-    if queries.rows is None and keys.rows is None and not np.ndim(seen.shift):
-        return equal_items(batch, steps, queries.most, keys.most, Seen(*map(int, seen)))
-    number = np.arange(batch)
-    starts = [number if side.first is None else side.first for side in (queries, keys)]
-    counts = [queries.counts, keys.counts]
-    items = np.zeros((batch, ITEM_SIZE), np.int64)
-    items[:, _BY_QUERIES] = np.multiply.outer(starts[0], (steps.q, steps.out, steps.state))
-    items[:, _BY_KEYS] = np.multiply.outer(starts[1], (steps.k, steps.v, steps.scales))
-    items[:, _COLUMN["mask"]] = number * steps.mask
-    if keys.pages is not None:
-        items[:, _COLUMN["pages"]] = number * keys.pages.shape[1]
-    for name, value in zip(("queries", "keys", *seen._fields), (*counts, *seen), strict=True):
-        items[:, _COLUMN[name]] = value
     return items
