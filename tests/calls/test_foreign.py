@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.errors import ForeignArray, InvalidOperand, MaskedOperand, OperandMismatch
+from tilewright.errors import (
+    ForeignArray,
+    InvalidOperand,
+    MaskedOperand,
+    NotAnArray,
+    OperandMismatch,
+    UnsupportedDtype,
+)
 
 A = np.arange(16.0, dtype=np.float32).reshape(4, 4)
 Q = np.arange(32.0, dtype=np.float32).reshape(1, 1, 4, 8)
@@ -134,6 +141,115 @@ def test_arrays_of_other_libraries_are_not_brought_here(call: Any, at: int | str
         expected = (OperandMismatch,)
     with pytest.raises(expected):
         replaced(call, at, Elsewhere)
+
+
+def of_library(module: str, **methods: Any) -> Any:
+    """An object of a class that says it is of another package."""
+    return type("Other", (), {"__module__": module, **methods})()
+
+
+def graph(_: Any) -> dict[str, Any]:
+    """What Dask's collections return: what has to be computed."""
+    return {}
+
+
+#: Objects of other libraries, and what the message says to do.
+OF_LIBRARIES = (
+    (
+        of_library("dask.array.core", __array_function__=None, __array_ufunc__=None),
+        r"x\.compute\(\), or call .*map_blocks",
+    ),
+    (of_library("xarray.core", __dask_graph__=graph, __array__=None), r"x\.compute\(\)"),
+    (of_library("anything", __dask_graph__=graph), r"x\.compute\(\)"),
+    (of_library("cupy", __array_ufunc__=None), r"x\.get\(\)"),
+    (of_library("scipy.sparse._csr"), r"x\.toarray\(\)"),
+    (of_library("sparse.numba_backend", __array_function__=None), r"x\.todense\(\)"),
+    (of_library("polars.lazyframe"), r"x\.collect\(\)\.to_numpy\(\)"),
+)
+
+
+@pytest.mark.parametrize(("value", "remedy"), OF_LIBRARIES, ids=lambda value: str(type(value).__module__))
+@pytest.mark.parametrize(
+    "function", [lambda x: tw.matmul(x, A), lambda x: tw.einsum("ij,jk", A, x), tw.softmax, tw.transpose]
+)
+def test_sparse_and_lazy_operands_are_refused_by_class_name(
+    function: Callable[[Any], Any], value: Any, remedy: str
+) -> None:
+    with pytest.raises(ForeignArray, match=f"is of type {type(value).__module__}.Other, .*; pass {remedy}"):
+        function(value)
+
+
+def test_a_list_of_sparse_operands_is_refused() -> None:
+    with pytest.raises(ForeignArray, match="toarray"):
+        tw.softmax([of_library("scipy.sparse._csr")])
+
+
+@pytest.mark.parametrize("module", ["pandas", "xarray.core.dataarray", "polars.series.series"])
+def test_tables_are_converted_by_every_function(module: str) -> None:
+    """Also where NumPy's function would call theirs, which multiplies by NumPy or not at all."""
+
+    def elsewhere(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the call was left to another library")
+
+    methods = {"__array_ufunc__": elsewhere, "__array__": lambda _, dtype=None, copy=None: A}
+    table = of_library(module, **methods)
+    for found in (tw.matmul(table, A), tw.matmul(A, table), tw.einsum("ij,jk->ik", table, A)):
+        assert type(found) is np.ndarray
+        assert found.shape == A.shape
+    np.testing.assert_array_equal(tw.matmul(table, A), tw.matmul(A, A))
+    assert tw.softmax(table).shape == A.shape
+
+
+#: Objects that are no arrays, and how messages call them.
+NO_ARRAYS = (
+    (None, "is None, must be an array or a list of numbers$"),
+    ("abc", "is 'abc', must be an array or a list of numbers$"),
+    (object(), "is of type builtins.object, must be an array or a list of numbers$"),
+    ((one for one in (1.0, 2.0)), r"is of type builtins.generator, .*; pass list\(x\), or numpy.fromiter"),
+    ({1.0, 2.0}, r"is of type builtins.set, .*; pass list\(x\)"),
+)
+
+
+@pytest.mark.parametrize(("value", "words"), NO_ARRAYS, ids=lambda value: type(value).__name__)
+def test_objects_that_are_no_arrays_are_refused(value: Any, words: str) -> None:
+    calls: dict[str, Callable[[Any], Any]] = {
+        "matmul: a": lambda x: tw.matmul(x, A),
+        "linear: x": lambda x: tw.linear(x, A),
+        "einsum: operand 1": lambda x: tw.einsum("ij,jk", A, x),
+        "attention: v": lambda x: tw.attention(Q, Q, x),
+        "trmm: b": lambda x: tw.trmm(A, x),
+        "transpose: a": tw.transpose,
+        "sum: x": tw.sum,
+    }
+    for name, function in calls.items():
+        with pytest.raises(NotAnArray, match=f"^{name} {words}"):
+            function(value)
+
+
+def test_arrays_of_objects_are_refused_with_what_to_do() -> None:
+    objects = A.astype(object)
+    for function in (lambda x: tw.matmul(x, A), tw.softmax, tw.sum, lambda x: tw.einsum("ij,jk", x, A)):
+        with pytest.raises(UnsupportedDtype, match=r"dtype object .* \.astype\(float\): they hold"):
+            function(objects)
+    assert tw.transpose(objects).dtype == object  # which only moves elements
+
+
+def test_masked_operands_are_named() -> None:
+    calls: dict[str, Callable[[Any], Any]] = {
+        "matmul: b": lambda x: tw.matmul(A, x),
+        "inner: a": lambda x: tw.inner(x, A),
+        "einsum: operand 1": lambda x: tw.einsum("ij,jk", A, x),
+    }
+    for name, function in calls.items():
+        with pytest.raises(MaskedOperand, match=f"^{name} is a masked array"):
+            function(np.ma.masked_array(A))
+
+
+def test_sparse_matrices_of_scipy() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    for matrix in (sparse.csr_matrix(A), sparse.csr_array(A), sparse.coo_array(A)):
+        with pytest.raises(ForeignArray, match=r"^matmul: b is of type scipy.sparse.*toarray"):
+            tw.matmul(A, matrix)
 
 
 @pytest.mark.parametrize(

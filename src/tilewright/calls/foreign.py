@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
-from tilewright.errors import ForeignArray, ForeignKeyword, MaskedOperand, NoUfuncs
+from tilewright.errors import ForeignArray, ForeignKeyword, MaskedOperand, NotAnArray, NoUfuncs, shown
 from tilewright.recorder import current
 from tilewright.spec.arguments import MOST_AXES, array_of
 
@@ -30,6 +30,21 @@ SAME_KIND: Final = "same_kind"
 ANY_ORDER: Final = "K"
 
 
+#: Libraries whose arrays are refused everywhere: why, and what to do.
+_REFUSED = {
+    "dask": (
+        "whose elements are not computed yet",
+        "pass x.compute(), or call the function on its blocks with dask.array.map_blocks or blockwise",
+    ),
+    "cupy": ("which is in the memory of a GPU", "pass x.get(), or call CuPy's own function"),
+    "scipy.sparse": ("which does not store every element", "pass x.toarray(), or call its own functions"),
+    "sparse": ("which does not store every element", "pass x.todense(), or call its own functions"),
+    "polars": ("whose elements are not computed yet", "pass x.collect().to_numpy()"),
+}
+#: Libraries whose tables and labelled arrays are converted, though their classes have functions of their own.
+_CONVERTED = {"pandas", "polars", "xarray"}
+
+
 # --- operands -----------------------------------------------------------------------------------
 
 
@@ -39,7 +54,8 @@ def as_array(value: Any, name: str) -> NDArray[Any]:
     Raises
     ------
     MaskedOperand : for masked arrays, also in lists.
-    ForeignArray : for arrays of libraries that override NumPy's functions.
+    ForeignArray : for arrays of libraries that override NumPy's functions, are sparse or lazy.
+    NotAnArray : for None, text and objects of which NumPy makes no numbers.
     InvalidOperand : if NumPy cannot convert it.
 
     Examples
@@ -52,12 +68,42 @@ def as_array(value: Any, name: str) -> NDArray[Any]:
     refuse(value, name)
     recorder = current.recorder
     if recorder is None:
-        return array_of(value, name)
+        return _converted(value, name)
     if not isinstance(value, (int, float, complex, np.generic)):
         recorder.refuse("an operand that is not an array")  # whose elements are copied at each call
-    array = array_of(value, name)
+    array = _converted(value, name)
     recorder.constant(array, array.__array_interface__["data"][0], max(array.nbytes, 1))  # it is in the key
     return array
+
+
+def _converted(value: Any, name: str) -> NDArray[Any]:
+    """What `numpy.asarray` makes of an operand, unless it is an array that holds the operand itself.
+
+    Raises
+    ------
+    ForeignArray, NotAnArray, InvalidOperand
+    """
+    if value is None or isinstance(value, (str, bytes)):
+        raise NotAnArray(name=name, found=shown(value), remedy="")
+    array = array_of(value, name)
+    if array.dtype.hasobject and not array.ndim and not isinstance(value, np.ndarray):
+        _refuse_object(value, name)
+    return array
+
+
+def _refuse_object(value: Any, name: str) -> NoReturn:
+    """Reject an object of which NumPy makes an array that holds the object itself.
+
+    Raises
+    ------
+    ForeignArray, NotAnArray
+    """
+    kind = type(value)
+    library = _REFUSED.get(_library(kind))
+    if library is not None:
+        raise ForeignArray(name=name, kind=_name_of(kind), reason=library[0], remedy=library[1])
+    remedy = "; pass list(x), or numpy.fromiter(x, float)" if hasattr(kind, "__iter__") else ""
+    raise NotAnArray(name=name, found=f"of type {_name_of(kind)}", remedy=remedy)
 
 
 def refuse(value: Any, name: str) -> None:
@@ -73,8 +119,36 @@ def refuse(value: Any, name: str) -> None:
             continue
         if is_masked(kind):
             raise MaskedOperand(name=name)
+        _refuse_library(kind, name)
         if overrides(kind, "__array_function__"):
             raise ForeignArray(name=name, kind=_name_of(kind))
+    _refuse_lazy(value, name)
+
+
+def _refuse_library(kind: type, name: str) -> None:
+    """Reject arrays of libraries of which `_REFUSED` says what to do.
+
+    Raises
+    ------
+    ForeignArray
+    """
+    library = _library(kind)
+    if library in _REFUSED and library not in _CONVERTED:
+        reason, remedy = _REFUSED[library]
+        raise ForeignArray(name=name, kind=_name_of(kind), reason=reason, remedy=remedy)
+
+
+def _refuse_lazy(value: Any, name: str) -> None:
+    """Reject collections of Dask's protocol, whose elements would be computed for the call and then dropped.
+
+    Raises
+    ------
+    ForeignArray
+    """
+    graph = getattr(type(value), "__dask_graph__", None)
+    if graph is not None and graph(value) is not None:
+        reason, remedy = _REFUSED["dask"]
+        raise ForeignArray(name=name, kind=_name_of(type(value)), reason=reason, remedy=remedy)
 
 
 def _kinds(values: Iterable[Any], depth: int) -> Iterator[type]:
@@ -104,6 +178,12 @@ def overrides(kind: type, protocol: str) -> bool:
     return getattr(kind, protocol, own) is not own
 
 
+def _library(kind: type) -> str:
+    """The package of a class; of SciPy the part of it."""
+    parts = str(kind.__module__).split(".")
+    return ".".join(parts[:2]) if parts[0] == "scipy" else parts[0]
+
+
 def _name_of(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
@@ -111,21 +191,23 @@ def _name_of(kind: type) -> str:
 # --- functions that NumPy has too ---------------------------------------------------------------
 
 
-def foreign_operand(protocol: str, values: Iterable[Any]) -> Any:
+def foreign_operand(protocol: str, operands: Mapping[str, Any]) -> Any:
     """The first operand that NumPy's functions would dispatch to its own library, or None.
 
     Raises
     ------
-    MaskedOperand
+    MaskedOperand, ForeignArray
     """
-    for value in values:
+    for name, value in operands.items():
         kind = type(value)
-        if kind is np.ndarray:
+        if kind is np.ndarray or value is None:
             continue
         if is_masked(kind):
-            raise MaskedOperand(name="a or b")
-        if overrides(kind, protocol):
+            raise MaskedOperand(name=name)
+        if overrides(kind, protocol) and _library(kind) not in _CONVERTED:
+            _refuse_library(kind, name)
             return value
+        _refuse_lazy(value, name)
     return None
 
 

@@ -124,6 +124,7 @@ from tilewright.errors.operands import (
     MissingOut as MissingOut,
     NoCommonDtype as NoCommonDtype,
     NoUfuncs as NoUfuncs,
+    NotAnArray as NotAnArray,
     OutCount as OutCount,
     OutDtype as OutDtype,
     OutNotArray as OutNotArray,

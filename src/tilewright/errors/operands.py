@@ -72,7 +72,7 @@ class InvalidScalar(TilewrightError, TypeError):
 class InvalidOperand(TilewrightError, ValueError):
     """An operand cannot be converted to an array."""
 
-    message = "operand {name} is not a rectangular array of numbers: {reason}"
+    message = "{name} is not a rectangular array of numbers: {reason}"
 
 
 class MaskedOperand(TilewrightError, TypeError):
@@ -85,12 +85,25 @@ class MaskedOperand(TilewrightError, TypeError):
 
 
 class ForeignArray(TilewrightError, TypeError):
-    """An operand belongs to a library that overrides NumPy's functions."""
+    """An operand belongs to a library that overrides NumPy's functions, is sparse, or is not computed yet."""
 
-    message = (
-        "{name} is of type {kind}, whose library implements these functions itself; convert it first, with "
-        "numpy.asarray or the library's own function that copies it into host memory"
-    )
+    message = "{name} is of type {kind}, {reason}; {remedy}"
+
+    def __init__(
+        self,
+        *,
+        reason: str = "whose library implements these functions itself",
+        remedy: str = "convert it first, with numpy.asarray or a function of its library that copies it into "
+        "memory",
+        **fields: object,
+    ) -> None:
+        super().__init__(reason=reason, remedy=remedy, **fields)
+
+
+class NotAnArray(TilewrightError, TypeError):
+    """An operand is text or another object of which NumPy makes no numbers."""
+
+    message = "{name} is {found}, must be an array or a list of numbers{remedy}"
 
 
 class TensorNotReadable(TilewrightError, TypeError):
@@ -143,7 +156,12 @@ class UnsafeCast(TilewrightError, TypeError):
 class UnsupportedDtype(TilewrightError, TypeError):
     """Unsupported element type."""
 
-    message = "dtype {dtype} has no kernel; supported: {supported}; convert the operands with .astype"
+    message = "dtype {dtype} has no kernel; supported: {supported}; convert the operands with {remedy}"
+
+    def __init__(self, **fields: object) -> None:
+        objects = str(fields.get("dtype")) == "object"
+        remedy = ".astype(float): they hold Python objects" if objects else ".astype"
+        super().__init__(**{"remedy": remedy} | fields)
 
 
 class NoCommonDtype(UnsupportedDtype):

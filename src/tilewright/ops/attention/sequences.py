@@ -18,6 +18,7 @@ from tilewright.errors import (
     InvalidOffsets,
     InvalidOperand,
     InvalidQueryOffset,
+    NotAnArray,
     OffsetsNotIncreasing,
     OffsetsPastEnd,
     shown,
@@ -64,7 +65,7 @@ def _integers(value: Any) -> Array | None:
     refuse(value, "lengths, offsets or block_table")
     try:
         array = as_array(value, "").copy()
-    except InvalidOperand:
+    except (InvalidOperand, NotAnArray):
         return None
     if not array.size:
         return np.zeros(array.shape, np.int64)

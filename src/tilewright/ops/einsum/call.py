@@ -36,7 +36,8 @@ _CONVERTED_FIRST = 1 << 12
 
 def einsum(text: str, given: Sequence[Any], options: EinsumOptions) -> Array:
     """See `tilewright.einsum`."""
-    foreign = foreign_operand("__array_function__", (*given, options.out))
+    named = {f"operand {number}": value for number, value in enumerate(given)}
+    foreign = foreign_operand("__array_function__", {**named, "out": options.out})
     if foreign is not None:
         left: Array = leave_to_numpy("einsum", foreign, (text, *given), options.given())
         return left
@@ -64,7 +65,7 @@ def einsum(text: str, given: Sequence[Any], options: EinsumOptions) -> Array:
 
 def plain_array(value: Any, number: int) -> Array:
     """An operand as a plain array."""
-    return as_array(value, str(number))
+    return as_array(value, f"operand {number}")
 
 
 def types_of(operands: Sequence[Array], options: EinsumOptions) -> Types:

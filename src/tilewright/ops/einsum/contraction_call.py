@@ -80,7 +80,7 @@ def _place(operand: Any, number: int) -> StridedOperand:
     sizes = as_sizes(operand)
     if sizes is None:
         reason = f"found {shown(operand)}, must be an array or the shape of one"
-        raise InvalidOperand(name=str(number), reason=reason)
+        raise InvalidOperand(name=f"operand {number}", reason=reason)
     return StridedOperand(sizes)
 
 
@@ -88,5 +88,5 @@ def _elements(array: Array, number: int) -> tuple[int, ...]:
     """Strides in elements."""
     if any(step % array.itemsize for step in array.strides):
         reason = f"strides {array.strides} are not multiples of the element size"
-        raise InvalidOperand(name=str(number), reason=reason)
+        raise InvalidOperand(name=f"operand {number}", reason=reason)
     return tuple(step // array.itemsize for step in array.strides)

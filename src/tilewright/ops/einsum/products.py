@@ -39,7 +39,7 @@ def _arrays(a: Any, b: Any) -> tuple[Array, Array]:
 
 def _foreign(a: Any, b: Any) -> Any:
     """The first operand whose library has a function of its own in NumPy's place, or None."""
-    return foreign_operand("__array_function__", (a, b))
+    return foreign_operand("__array_function__", {"a": a, "b": b})
 
 
 def _product_dtype(a: Array, b: Array) -> np.dtype[Any]:

@@ -180,7 +180,7 @@ def call(
     function = product.name
     always_array = out is Ellipsis
     out = None if always_array else _single(function, out)
-    foreign = foreign_operand("__array_ufunc__", (a, b, out))
+    foreign = foreign_operand("__array_ufunc__", {"a": a, "b": b, "out": out})
     if foreign is not None:
         named = options.given() | ({} if out is None else {"out": out})
         return leave_to_numpy(function, foreign, (a, b), named, ours)
