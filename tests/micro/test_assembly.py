@@ -286,15 +286,19 @@ def kind(pair: tuple[str, Isa]) -> tuple[object, ...]:
 
 @pytest.mark.parametrize(("name", "isa"), first_of(EVERY_ROW, kind), ids=named)
 def test_every_row_compiles_and_needs_no_library(name: str, isa: Isa) -> None:
-    """Each strategy alone in `make test-all`; the automatic one chooses at run time, and holds the others."""
+    """Each strategy alone in `make test-all`; the automatic one chooses at run time, and holds the others.
+
+    In `make test` the object of one type is read, and the assembly of the other.
+    """
     machine = find_machine(name).with_isa(isa)
     for number, dtype in enumerate(FLOATS, EVERY_ROW.index((name, isa))):
-        for strategy in Strategy if EVERY_TEST_RUNS else (Strategy.AUTO,):
+        for strategy in Strategy if EVERY_TEST_RUNS else (Strategy.AUTO,) * (number % 2 == 0):
             done = run_stages(strided_problem(dtype, strategy), machine)
             assert undefined_symbols(done.object) == set(), f"{dtype} {strategy.value}"
             assert not re.search(r"@llvm\.(mem|exp|log|pow|sqrt)", done.llvm)
         if number % 2 or EVERY_TEST_RUNS:  # one type of each row
             done = run_stages(strided_problem(dtype, Strategy.AUTO), machine, until="llvm")
+            assert not re.search(r"@llvm\.(mem|exp|log|pow|sqrt)", done.llvm)
             check_calls(emit_assembly(done.llvm, done.name, machine))
 
 
@@ -333,7 +337,7 @@ from tilewright.machine.catalog import find_machine
 from tilewright.compiler.pipeline import run_stages
 from tilewright.ops.gemm.problem import Gemm
 for name in sys.argv[1:]:
-    print(hashlib.sha256(run_stages(Gemm(), find_machine(name)).object).hexdigest())
+    print(hashlib.sha256(run_stages(Gemm(strategy="tiling"), find_machine(name)).object).hexdigest())
 """
 
 
@@ -341,7 +345,9 @@ def test_objects_hold_nothing_of_the_process() -> None:
     """Two processes, and two runs of one, write the same bytes: no address, no counter, no clock."""
     names = ("znver5", "neoverse-v2", "apple-m1")
     machines = [find_machine(name) for name in names]
-    once, twice = ([run_stages(Gemm(), machine).object for machine in machines] for _ in range(2))
+    once, twice = (
+        [run_stages(Gemm(strategy="tiling"), machine).object for machine in machines] for _ in range(2)
+    )
     assert once == twice
     hashes = [hashlib.sha256(data).hexdigest() for data in once]
     assert run_python("-c", HASHES, *names).split() == hashes

@@ -228,9 +228,10 @@ PLACES: dict[str, Callable[[int, int], tuple[int, int]]] = {
 def test_every_form_between_guard_pages(isa: Isa, form: Form) -> None:
     """Nothing beside the source is read and nothing beside the panels is written: a guard page is there.
 
-    Panels of whole vectors, and of six or of five elements: in `make test` the next form takes the other.
+    Panels of whole vectors of words, and of six or of five elements: in `make test` the next form takes the
+    other.
     """
-    whole = isa.vector_bits // form.to.bits
+    whole = max(1, isa.vector_bits // (form.to.bits * form.kr))
     spread = form.parts.spread[0]
     rest = (6 * spread, 5 * spread)
     given, found = GuardedMemory(1 << 16), GuardedMemory(1 << 16)

@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 from assembly_text import AssemblyLoop, innermost_loops, vector_loads, vector_stack_moves
+from tiers import crossed
 
 from tilewright.compiler.pipeline import run_stages
 from tilewright.llvm.target import emit_assembly
@@ -15,7 +16,6 @@ from tilewright.ops.rows.problem import RowFunction
 
 #: Rows with vectors of their own and registers enough; Neon has half-length ones.
 MACHINES = ("znver5", "neoverse-v2", "pwr9")
-every_machine = pytest.mark.parametrize("machine", MACHINES)
 #: Calls; a loop over pieces of a row asks between two of them whether its call was cancelled.
 CALLS = r"^(callq|bl|blr|bctrl)\b"
 #: Multiply-adds of one exponential: 3 reduce its argument, 5 are its polynomial.
@@ -39,22 +39,14 @@ def written(line: str) -> str:
     return str(re.findall(r"%zmm\d+", line)[-1])
 
 
-@every_machine
-@pytest.mark.parametrize(
-    ("op", "layout"),
-    [
-        ("softmax", "row"),
-        ("log_softmax", "row"),
-        ("layer_norm", "row"),
-        ("rms_norm", "row"),
-        ("sum", "row"),
-        ("max", "row"),
-        ("layer_norm", "col"),
-        ("rms_norm", "col"),
-        ("mean", "col"),
-    ],
+OPERATIONS = (
+    *(("softmax", "row"), ("log_softmax", "row"), ("layer_norm", "row"), ("rms_norm", "row"), ("sum", "row")),
+    *(("max", "row"), ("layer_norm", "col"), ("rms_norm", "col"), ("mean", "col")),
 )
-def test_no_vector_goes_through_the_stack(op: str, layout: str, machine: str) -> None:
+
+
+@pytest.mark.parametrize(("machine", "op", "layout"), crossed(MACHINES, OPERATIONS, 2), ids=str)
+def test_no_vector_goes_through_the_stack(machine: str, op: str, layout: str) -> None:
     """In loops over elements; those around them, over rows and pieces of long ones, may use it."""
     loops = [loop for loop in loops_of(op, layout, machine) if not loop.function.startswith("task")]
     loops = [loop for loop in loops if vector_loads(loop) and not loop.matching(CALLS)]

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from _pytest.mark.structures import ParameterSet
 from kinds import each_kind
 from support import GUARD_PAGES, GuardedMemory, filled, host_rows
+from tiers import exhaustive, named, pairwise
 
 import tilewright as tw
 from tilewright.errors import InvalidChoice, UnsupportedDtype
@@ -37,14 +39,24 @@ SIZES = [
 ]
 
 
+def every_kind_and_type() -> list[ParameterSet]:
+    """Every machine with both types; in `make test` the first of each kind with one of them in turn."""
+    kinds = [one.values[0] for one in each_kind(targets()) if not one.marks]
+    return [
+        pytest.param(name, dtype, marks=() if name in kinds and kinds.index(name) % 2 == turn else exhaustive)
+        for name in targets()
+        for turn, dtype in enumerate((F32, F64))
+    ]
+
+
 def both(problem: Gemm | BatchReduceGemm, isa: Isa) -> tuple[Any, Any]:
     machine = tw.machine().with_isa(isa)
     return tw.compile(problem, machine, lowering="generic"), tw.compile(problem, machine)
 
 
-@each_row
-@each_dtype
-@pytest.mark.parametrize("strategy", ["auto", "packing", "tiling"])
+@pytest.mark.parametrize(
+    ("strategy", "dtype", "isa"), pairwise(("auto", "packing", "tiling"), (F32, F64), host_rows()), ids=named
+)
 def test_products(strategy: str, dtype: tw.DType, isa: Isa) -> None:
     """NumPy's within rounding, and bit for bit ours: multiply-adds in the same order."""
     generic, target = both(Gemm(dtype=dtype, strategy=strategy), isa)
@@ -117,8 +129,7 @@ def test_nothing_beside_the_operands_is_touched(
         np.testing.assert_allclose(kernel(a, b, c), expected, rtol=1e-4, atol=1e-4)
 
 
-@each_dtype
-@pytest.mark.parametrize("name", each_kind(targets()))
+@pytest.mark.parametrize(("name", "dtype"), every_kind_and_type(), ids=named)
 def test_every_target(name: str, dtype: tw.DType) -> None:
     """Each depth is one intrinsic of the whole tile, and vector code is what becomes of it."""
     kernel = tw.compile(Gemm(dtype=dtype, strategy="packing"), name, lowering="generic")

@@ -11,6 +11,7 @@ from assembly_text import (
     functions,
     innermost_loops,
     multiplies,
+    only,
     quadwords_loaded,
     vector_stack_moves,
 )
@@ -30,14 +31,16 @@ from tilewright.spec.problem import Layout
 X86_SUFFIX = {F32: "s", F64: "d"}
 
 FLOATS = (F32, F64)
+#: What names of functions begin with.
+READING_ONCE = ("dot", "turned", "square", "epilogue", "task")
 
 
 @cache
 def assembly(name: str, dtype: DType) -> str:
-    """The kernel of any layouts, which holds every kind of tile."""
+    """Of the kernel of any layouts, the functions that read a matrix once."""
     layout, machine = Layout.STRIDED, find_machine(name)
     done = run_stages(Gemm(dtype=dtype, a=layout, b=layout, c=layout), machine, until="llvm")
-    return emit_assembly(done.llvm, done.name, machine)
+    return emit_assembly(only(done.llvm, *READING_ONCE), done.name, machine)
 
 
 @cache

@@ -142,7 +142,7 @@ def test_every_pair_of_nibbles(layout: str) -> None:
         np.testing.assert_array_equal(c, np.outer(every, every), err_msg=f"depth {place} of {depths}")
 
 
-@pytest.mark.parametrize(("isa", "dtype", "out"), crossed((NEON, SVE, VSX, AVX512), BATCHES, 2), ids=named)
+@pytest.mark.parametrize(("isa", "dtype", "out"), crossed((NEON, SVE, VSX, AVX512), BATCHES, 3), ids=named)
 def test_batches(isa: Isa, dtype: str, out: str) -> None:
     """Sums of several products of known sizes, none of them a multiple of a tile's."""
     machine = emulating(isa.limited(every_feature(isa), LENGTHS[-1], STREAMING[-1]))

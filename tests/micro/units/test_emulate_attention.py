@@ -38,7 +38,7 @@ def rows() -> Iterator[Isa]:
 ROWS = {f"{isa.name}-{isa.vector_bits}-{isa.tile(parse_dtype('bf16')).instruction}": isa for isa in rows()}
 
 
-@pytest.mark.parametrize(("row", "dtype"), crossed(ROWS, TYPES, 3))
+@pytest.mark.parametrize(("row", "dtype"), crossed(ROWS, TYPES, 4))
 def test_attention_of_every_row(row: str, dtype: str) -> None:
     turn = (list(ROWS).index(row) * len(TYPES) + TYPES.index(dtype)) * EACH
     machine = emulating(ROWS[row])

@@ -38,7 +38,7 @@ def weight(form: Weights, target: str, random: np.random.Generator) -> tuple[tw.
 
 @pytest.mark.parametrize(
     ("row", "dtype", "name"),
-    crossed(product(ROWS, (np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16))), FORMS, 3),
+    crossed(product(ROWS, (np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16))), FORMS, 4),
     ids=str,
 )
 def test_rows_multiply_weights(row: str, name: str, dtype: np.dtype[np.generic]) -> None:
