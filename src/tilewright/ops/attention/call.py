@@ -103,7 +103,7 @@ def run(prepared: PreparedAttention, parts: tuple[Part, ...]) -> None:
             call.run(kernel_of(prepared.problem, way))
 
 
-def _for_others(prepared: PreparedAttention, part: Part, *, masked: bool) -> Part:
+def _for_others(prepared: PreparedAttention, part: Part, wanted: AttentionStrategy, *, masked: bool) -> Part:
     """A part that is recorded for other contents of lengths as well, those with the same decisions."""
     call, (queries, keys) = part.call, prepared.sides
     problem = prepared.problem
@@ -119,7 +119,8 @@ def _for_others(prepared: PreparedAttention, part: Part, *, masked: bool) -> Par
         most = min(queries.total, 1 << (most - 1).bit_length() if most else 0)
         call = call._replace(queries=most)
     each = 0
-    if prepared.partial and not few and all(array.strides[3] == array.itemsize for array in (call.k, call.v)):
+    chosen = wanted is AttentionStrategy.AUTO and prepared.partial and not few
+    if chosen and all(array.strides[3] == array.itemsize for array in (call.k, call.v)):
         each = _most_queries(problem, call.q.shape[1] // max(call.k.shape[1], 1)) + 1
     fewest, longest = (count, count) if exact else similar_keys(count, kernel_of(problem, part.strategy))
     decided(
@@ -174,7 +175,7 @@ def attention(
         logger.debug("attention: %s", "; ".join(prepared.copies))
     parts = choose(prepared, wanted)
     if prepared.by_contents and len(parts) == 1:
-        parts = (_for_others(prepared, parts[0], masked=keywords.mask is not None),)
+        parts = (_for_others(prepared, parts[0], wanted, masked=keywords.mask is not None),)
     run(prepared, parts)
     found = _finished(prepared, return_lse=return_lse)
     if all(part.strategy is not AttentionStrategy.UNFUSED for part in parts):
