@@ -10,12 +10,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from expectations import expectation_line
 from rich.console import Console
 
 from tilewright import Gemm, TilewrightError
 from tilewright.plotting import check_plot_path
 from tilewright.tools.explore.cases import Case
-from tilewright.tools.explore.expectations import expectation_line
 from tilewright.tools.explore.measure import REPEAT, BenchmarkPlan
 from tilewright.tools.explore.plot import draw_report
 from tilewright.tools.explore.present import measure_with_progress, print_report

@@ -237,3 +237,13 @@ def test_tables_and_headline_are_by_the_best_peer() -> None:
     assert list(TABLES.share_table(report))[-1] == "| 512 | 90 % | 45 % | 80 % | 50 % |"
     (row,) = (line for line in TABLES.summary({"gemm-f32": report}) if "n = 256 to 512" in line)
     assert row.endswith("| 90 % | NumPy, best setting | 1.12 | 1.12 | 1.12 |")
+
+
+def test_expectations_are_of_measured_cpus() -> None:
+    page = text("docs/performance.md")
+    known = load(ROOT / "examples" / "expectations.py")
+    for row in known.EXPECTATIONS:
+        assert f"## Zen {row.cpu[-1]}" in page
+        line = known.expectation_line({"cpu": row.cpu})
+        assert row.share in line
+        assert len(line) <= 80
