@@ -156,7 +156,7 @@ REFUSED: list[tuple[str, Any, type[TilewrightError], type[Exception], str]] = [
     ("parse_choice", Word.ROW, InvalidChoice, ValueError, "must be one of: row, col"),
     ("check_path", "a\0b", InvalidFileName, ValueError, "path is 'a\\x00b', must be the name of a file"),
     ("check_path", 3, InvalidFileName, TypeError, "path is 3"),
-    ("array_of", [[1], [2, 3]], InvalidOperand, ValueError, "a is not a rectangular array"),
+    ("array_of", [[1], [2, 3]], InvalidOperand, ValueError, "a is invalid: not a rectangular array"),
     ("check_numbers", ["x"], InvalidOperand, ValueError, "its dtype is <U1, not one of real numbers"),
     ("out_array", [1], OutNotArray, TypeError, "out is list"),
 ]

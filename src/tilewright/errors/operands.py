@@ -72,7 +72,7 @@ class InvalidScalar(TilewrightError, TypeError):
 class InvalidOperand(TilewrightError, ValueError):
     """An operand cannot be converted to an array."""
 
-    message = "{name} is not a rectangular array of numbers: {reason}"
+    message = "{name} is invalid: {reason}"
 
 
 class MaskedOperand(TilewrightError, TypeError):
@@ -171,6 +171,9 @@ class NoCommonDtype(UnsupportedDtype):
         "{found} have no common dtype; pass dtype={wanted} if the function has that argument, or convert an "
         "operand with .astype"
     )
+
+    def __init__(self, **fields: object) -> None:
+        TilewrightError.__init__(self, **fields)
 
 
 class UnsupportedArgument(TilewrightError, NotImplementedError):

@@ -437,7 +437,7 @@ def array_of(value: object, name: str) -> Array:
     try:
         return np.asarray(value)
     except (TypeError, ValueError, OverflowError, RecursionError, BufferError) as error:
-        raise InvalidOperand(name=name, reason=str(error)) from error
+        raise InvalidOperand(name=name, reason=f"not a rectangular array of numbers: {error}") from error
 
 
 def check_numbers(value: object, name: str, kinds: str = "biuf") -> Array:

@@ -175,7 +175,7 @@ BAD = [
     Bad({"v_cache": np.zeros((3, 2, 11, 6), "f4")}, KeysMismatch, ValueError, "11"),
     Bad({"k": K + 0j}, AppendDtype, TypeError, "complex64"),
     Bad({"k_cache": np.zeros((3, 2, 12, 8), "i1")}, AppendDtype, TypeError, "int8"),
-    Bad({"k": [[1.0], [2.0, 3.0]]}, InvalidOperand, ValueError, "operand k"),
+    Bad({"k": [[1.0], [2.0, 3.0]]}, InvalidOperand, ValueError, "k is invalid"),
     Bad({"kv_lengths": [1, 2]}, InvalidLengths, ValueError, "kv_lengths"),
     Bad({"kv_lengths": [0, -1, 0]}, InvalidLengths, ValueError, r"kv_lengths\[1\] is -1"),
     Bad({"kv_lengths": 2**63 - 1}, InvalidLengths, ValueError, "9223372036854775807"),

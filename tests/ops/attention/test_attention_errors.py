@@ -89,7 +89,7 @@ BAD = [
     Bad((Q, BYTES[0], V), AttentionDtype, TypeError, ("k has dtype int8", "both int8")),
     Bad((Q, K, BYTES[1]), AttentionDtype, TypeError, ("v has dtype int8",)),
     Bad((Q, K, V.astype("u1")), AttentionDtype, TypeError, ("v has dtype uint8",)),
-    Bad(([[1.0], [2.0, 3.0]], K, V), InvalidOperand, ValueError, ("operand q", "inhomogeneous")),
+    Bad(([[1.0], [2.0, 3.0]], K, V), InvalidOperand, ValueError, ("q is invalid", "inhomogeneous")),
     Bad(QKV, InvalidChoice, ValueError, ("layout", "'sbhd'", "bhsd, bshd"), {"layout": "sbhd"}),
     Bad(QKV, InvalidChoice, ValueError, ("causal", "'left'", "lower_right"), {"causal": "left"}),
     Bad(QKV, InvalidChoice, ValueError, ("causal", "2"), {"causal": 2}),
@@ -103,7 +103,7 @@ BAD = [
     Bad(QKV, MaskDtype, TypeError, ("int64", "bool", "float16"), {"mask": np.ones((3, 5), int)}),
     Bad(QKV, MaskDtype, TypeError, ("uint8",), {"mask": np.ones((3, 5), np.uint8)}),
     Bad(QKV, MaskDtype, TypeError, ("complex128",), {"mask": np.zeros((3, 5), complex)}),
-    Bad(QKV, InvalidOperand, ValueError, ("operand mask",), {"mask": [[True], [True, False]]}),
+    Bad(QKV, InvalidOperand, ValueError, ("mask is invalid",), {"mask": [[True], [True, False]]}),
     # windows and numbers
     *(
         Bad(QKV, InvalidWindow, ValueError, (repr(window), "(left, right)"), {"window": window})

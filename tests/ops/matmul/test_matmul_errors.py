@@ -102,7 +102,7 @@ BAD = [
     Bad((A, B), StepShape, ValueError, ("bias", "(5, 1)", "(2, 1)"), {"bias": zeros(5, 1)}),
     Bad((A, B), StepShape, ValueError, ("bias", "(2, 4)"), {"bias": zeros(2, 4)}),
     Bad((A, B), UnsafeCast, TypeError, ("operand bias", "complex64"), {"bias": zeros(4, dtype="c8")}),
-    Bad((A, B), InvalidOperand, ValueError, ("operand bias",), {"bias": [[1.0, 2.0], [3.0]]}),
+    Bad((A, B), InvalidOperand, ValueError, ("bias is invalid",), {"bias": [[1.0, 2.0], [3.0]]}),
     Bad((A, B), InvalidChoice, ValueError, ("activation", "'elu'", "gelu_tanh"), {"activation": "elu"}),
     Bad((*BYTES, zeros(*OUT, dtype="i1")), StepDtype, TypeError, ("gelu", "i32"), {"activation": "gelu"}),
     Bad((A.astype("u4"), B.astype("u4"), UNSIGNED), StepDtype, TypeError, ("tanh",), {"activation": "tanh"}),
@@ -112,7 +112,7 @@ BAD = [
     Bad((A, B), InvalidThreads, ValueError, ("threads", "is 1.0"), {"threads": 1.0}),
     Bad((A, B), InvalidThreads, ValueError, ("threads", "is True"), {"threads": True}),
     # What is no array at all, and scalars that are no numbers.
-    Bad(([[1.0, 2.0], [3.0]], [1.0, 2.0]), InvalidOperand, ValueError, ("operand a", "inhomogeneous")),
+    Bad(([[1.0, 2.0], [3.0]], [1.0, 2.0]), InvalidOperand, ValueError, ("a is invalid", "inhomogeneous")),
     Bad((A, B), InvalidScalar, TypeError, ("alpha", "2j"), {"alpha": 2j}),
     Bad((A, B), InvalidScalar, TypeError, ("alpha", "two"), {"alpha": "two"}),
     Bad((A, B), InvalidScalar, TypeError, ("alpha", "2"), {"alpha": "2"}),
@@ -158,7 +158,7 @@ def test_read_only_out(dtype: str) -> None:
     assert (out == 7).all()
 
 
-@pytest.mark.parametrize("out", [[[0.0] * 4] * 2, "text", 3, {"out": 1}, memoryview(b"text")])
+@pytest.mark.parametrize("out", [[[0.0] * 4] * 2, "text", 3, {"out": 1}])
 def test_out_that_is_no_array(out: Any) -> None:
     with pytest.raises(OutNotArray, match=type(out).__name__) as caught:
         tw.matmul(A, B, out=out)

@@ -110,7 +110,7 @@ class PackedMatrix(Numbered):
 
     def __post_init__(self) -> None:
         if not isinstance(self.form, PackedForm):
-            raise InvalidOperand(name="form", reason=f"it is {shown(self.form)}, not a PackedForm")
+            raise InvalidOperand(name="form", reason=f"found {shown(self.form)}, must be a PackedForm")
         sizes = check_sizes(self.shape, "shape", "the two sizes of a matrix")
         if len(sizes) != 2 or type(self.shape) is not tuple:
             raise InvalidSequence(name="shape", found=shown(self.shape), required="a tuple of two sizes")
