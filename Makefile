@@ -3,15 +3,25 @@
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$python; exit; fi; \
 	done; echo python3)
+# An interpreter that is named has an environment of its own, such as .venv-3.14 or, free-threaded, .venv-3.14t.
+ifeq ($(origin PYTHON),file)
 VENV := .venv
+else
+VENV := .venv-$(shell $(PYTHON) -c 'import sys, sysconfig; print("%d.%d" % sys.version_info[:2] + "t" * bool(sysconfig.get_config_var("Py_GIL_DISABLED")))' 2>/dev/null)
+endif
 PY := $(VENV)/bin/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
+# `make test-pythons` runs these tests, which depend on the interpreter, for these interpreters.
+PYTHONS ?= python3.11 python3.12 python3.13 python3.13t python3.14 python3.14t
+PYTHON_TESTS ?= tests/calls tests/threads tests/spec tests/loops/python tests/ops/matmul tests/ops/test_explain.py \
+	tests/ops/gemm/test_entry.py tests/ops/einsum/test_einsum_entry.py tests/tools/test_cli.py tests/test_package.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all emulators lint docs bench verify clean
+.PHONY: help demo test test-all test-python test-pythons emulators lint docs bench verify installed clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 demo: $(VENV)/.installed-bench ## multiply beside NumPy: a checked table and demo.png
 	$(PY) examples/demo.py
@@ -21,6 +31,21 @@ test: $(VENV)/.installed-test emulators ## run the tests that every change passe
 
 test-all: $(VENV)/.installed-test emulators ## run every test: other machines of each row, more random cases
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m ""
+
+test-python: $(VENV)/.installed-test # the tests that depend on the interpreter
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal $(PYTHON_TESTS)
+
+test-pythons: ## run the tests that depend on the interpreter for each one of PYTHONS that is here
+	@for python in $(PYTHONS); do \
+		if ! $$python -c '' 2>/dev/null; then absent="$$absent $$python"; \
+		elif ! $(MAKE) --no-print-directory installed PYTHON=$$python; then lacking="$$lacking $$python"; \
+		elif $(MAKE) --no-print-directory test-python PYTHON=$$python; then passed="$$passed $$python"; \
+		else failed="$$failed $$python"; fi; done; \
+	echo "passed:$${passed:- none}; failed:$${failed:- none}; without a dependency:$${lacking:- none}; not here:$${absent:- none}"; \
+	test -n "$$passed" -a -z "$$failed"
+
+installed: $(VENV)/.installed-test # the package and what tests need
+	@echo "environment: $(VENV)"
 
 # Tests of other CPUs need qemu's user mode, tests of programs with loops clang and flang. Each is installed where
 # that needs no question; elsewhere its tests skip.
@@ -53,7 +78,7 @@ verify: $(VENV)/.installed-test ## check every kernel of the grid against exact 
 	TILEWRIGHT_CACHE=0 $(PY) -m tilewright verify
 
 clean: ## remove the environment and everything drawn or built
-	rm -rf $(VENV) build dist demo.png bench.json bench.png .verify.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-3.* build dist demo.png bench.json bench.png .verify.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The interpreter is checked first: an old one would fail later with a message about something else.
 $(VENV)/bin/python:
@@ -61,11 +86,12 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) cannot create $(VENV): on Debian and Ubuntu, apt install python3-venv" >&2; rm -rf $(VENV); exit 1; }
 
 $(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/python
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(PIP) -e '.[bench]'
 	$(PY) -m compileall -q src
 	@touch $@
 
+# Where a test dependency has no wheel for the interpreter, the others are installed, and its tests skip.
 $(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,bench]'
+	$(PIP) --only-binary :all: -e '.[test,bench]' || $(PY) tests/install.py
 	$(PY) -m compileall -q src
 	@touch $@ $(VENV)/.installed-bench

@@ -122,7 +122,7 @@ def test_a_misspelt_command_gets_a_suggestion() -> None:
 
 def test_info_json() -> None:
     found = json.loads(run("info", "--json"))
-    facts = ["machine", "settings", "versions", "threads", "pool"]
+    facts = ["machine", "settings", "versions", "threads", "pool", "repeated_calls"]
     assert list(found) == [*facts, "blocking", "units", "peak_gflops"]
     assert found["machine"]["cpu"]["origin"]
     assert found["machine"]["l1"]["size"]["value"] > 0

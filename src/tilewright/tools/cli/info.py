@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tilewright.calls.layout import why_not_native
 from tilewright.compiler.peak import measure_peak, peak_name
 from tilewright.compiler.pipeline import run_stages
 from tilewright.machine.host import default_thread_count, detect_host
@@ -33,6 +34,7 @@ class Info:
     versions: dict[str, str]
     threads: int
     pool: dict[str, Any]
+    repeated_calls: str
     blocking: dict[str, dict[str, Any]]
     units: dict[str, str]
     peak_gflops: dict[str, float]
@@ -57,6 +59,7 @@ def _collect_info() -> Info:
         versions=library_versions(),
         threads=default_thread_count(settings, facts),
         pool=pool_facts(),
+        repeated_calls=f"through Python: {reason}" if (reason := why_not_native()) else "machine code",
         blocking={str(dtype): blocking(dtype) for dtype in GEMM_DTYPES},
         units={str(dtype): peak_name(dtype, dtype, machine) for dtype in GEMM_DTYPES},
         peak_gflops={str(dtype): measure_peak(dtype, machine) for dtype in GEMM_DTYPES},
@@ -98,6 +101,7 @@ def info(
     console = terminal.console()
     facts = [*_leaves(found.machine), ("threads", str(found.threads), "cores and settings")]
     facts += [(f"thread pool {name}", str(value), "this process") for name, value in found.pool.items()]
+    facts.append(("repeated calls", found.repeated_calls, "this interpreter"))
     terminal.print_table(console, "machine", ("value of", "is", "from"), facts)
     peaks = [
         (
