@@ -2,8 +2,10 @@
 
 Each row is a form of a function. Ours and the peer's (NumPy, SciPy or PyTorch where installed) take turns in
 random order in one process, one thread each; the figures are the medians over rounds of a call's time in
-microseconds. "way" says whether a repeated call runs Python. Run it with ``python benchmarks/calls.py`` on a
-quiet machine; ``--rounds N`` repeats more, ``--only TEXT`` takes some rows.
+microseconds. The peer of a call with operands of PyTorch or JAX is ours with NumPy arrays; the difference
+takes the place of the ratio. "way" says whether a repeated call runs Python. Run it with
+``python benchmarks/calls.py`` on a quiet machine; ``--rounds N`` repeats more, ``--only TEXT`` takes some
+rows.
 """
 
 from __future__ import annotations
@@ -149,6 +151,37 @@ def layer_rows(torch: Any) -> Iterator[Row]:
     yield Row("gelu", lambda: tw.gelu(x), "torch", peer("gelu_alone"))
 
 
+def tensor_rows(*libraries: Any) -> Iterator[Row]:
+    """Operands of other libraries, beside the same call of ours on NumPy arrays."""
+    x, weight, bias, q = values(8, 64), values(64, 64), values(64), values(1, 2, 8, 8)
+    packed, out = tw.pack(weight.T), np.empty((8, 64), "f4")
+    calls: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+        "matmul": (tw.matmul, (x, weight)),
+        "linear": (tw.linear, (x, weight, bias)),
+        "linear packed": (lambda x, bias: tw.linear(x, packed, bias), (x, bias)),
+        "out=": (lambda x, w, out: tw.matmul(x, w, out=out), (x, weight, out)),
+        "attention": (tw.attention, (q, q, q)),
+        "layer_norm": (tw.layer_norm, (x, bias, bias)),
+        "sum": (tw.sum, (x,)),
+        "einsum": (lambda x, w: tw.einsum("ij,jk->ik", x, w), (x, weight)),
+    }
+    for library in libraries:
+        if library is None:
+            continue
+        name = library.__name__.partition(".")[0]
+        made = library.asarray
+        for form, (function, arrays) in calls.items():
+            if form == "out=" and name == "jax":
+                continue  # JAX's arrays are not written
+            tensors = [made(array) for array in arrays]
+            yield Row(
+                f"{name}: {form}",
+                lambda f=function, t=tensors: f(*t),  # type: ignore[misc]
+                "arrays",
+                lambda f=function, a=arrays: f(*a),  # type: ignore[misc]
+            )
+
+
 def runs_python(call: Callable[[], Any]) -> bool:
     """Whether a repeated call runs a line of this package."""
     seen = False
@@ -178,12 +211,16 @@ def main() -> None:
     options = parser.parse_args()
     tw.set_num_threads(1)
     threadpoolctl = optional("threadpoolctl")
-    torch = optional("torch")
+    torch, jax = optional("torch"), optional("jax.numpy")
     if torch is not None:
         torch.set_num_threads(1)
     limits = contextlib.nullcontext() if threadpoolctl is None else threadpoolctl.threadpool_limits(1)
     with limits:
-        rows = [row for row in (*product_rows(), *layer_rows(torch)) if options.only in row.form]
+        rows = [
+            row
+            for row in (*product_rows(), *layer_rows(torch), *tensor_rows(torch, jax))
+            if options.only in row.form
+        ]
         times: dict[tuple[str, bool], list[float]] = {}
         jobs = [(row, own) for row in rows for own in (True, False) if own or row.theirs is not None]
         for row, own in jobs:
@@ -206,8 +243,11 @@ def main() -> None:
         peer, ratio = "", ""
         if row.theirs is not None:
             theirs = statistics.median(times[row.form, False])
-            ratios.append(theirs / ours)
-            peer, ratio = f"{theirs:.2f}", f"{theirs / ours:.2f}"
+            if row.peer == "arrays":
+                peer, ratio = f"{theirs:.2f}", f"{ours - theirs:+.2f} us"
+            else:
+                ratios.append(theirs / ours)
+                peer, ratio = f"{theirs:.2f}", f"{theirs / ours:.2f}"
         print(f"{row.form:<26} {ours:>8.2f} {peer:>8} {ratio:>7}  {way}{'' if row.theirs else ', no peer'}")
     if ratios:
         mean = math.exp(statistics.fmean(map(math.log, ratios)))

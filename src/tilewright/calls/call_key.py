@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.calls.exchange import Library, exporter_of
 from tilewright.calls.layout import (
     ADDRESS_BITS,
     ALIGNED,
@@ -37,8 +38,14 @@ from tilewright.calls.layout import (
     WRITEABLE,
 )
 from tilewright.calls.recipe import FACTOR_STEP, HASH, MOST_ARRAYS, MOST_AXES, MOST_WORDS
-from tilewright.llvm.build import Function, Module
-from tilewright.llvm.values import INT8, INT16, INT32, INT64, POINTER, VOID, Value, int64, null
+from tilewright.calls.torch_functions import (
+    MOST_TORCH_TYPES,
+    TENSOR_HANDLE,
+    TorchFunctions,
+    torch_types,
+)
+from tilewright.llvm.build import Callee, Function, Module
+from tilewright.llvm.values import INT8, INT16, INT32, INT64, POINTER, VOID, Type, Value, int64, null
 from tilewright.recorder import Numbered
 
 #: Kinds of types that a call may have arguments of, besides arrays and Python's own.
@@ -57,6 +64,8 @@ class Kind(IntEnum):
     NUMBER = 7  # of NumPy, or a complex number, of up to 16 bytes
     SERIAL = 8  # the number of an object, see `Numbered`, by its identity
     ARRAY = 9
+    TENSOR = 10  # of PyTorch
+    EXPORTED = 11  # its class; what is made of it by a call of a function follows, see `KnownKinds.learn`
 
 
 #: Where the first word of an argument has its kind, and that of an array its number of axes and flags, above
@@ -73,7 +82,7 @@ assert MOST_ARRAYS < 1 << NUMBER_BITS
 
 
 class KindRow(ctypes.Structure):
-    """A type of arguments: how many bytes of a number it has, or how it is identified."""
+    """A type of arguments: how many bytes of a number it has, or the function that makes an array of it."""
 
     _fields_ = (("type", ctypes.c_void_p), ("kind", ctypes.c_int64), ("size", ctypes.c_int64))
 
@@ -85,13 +94,22 @@ class Kinds(ctypes.Structure):
 
 
 class KeyState(ctypes.Structure):
-    """A key under construction, and the arrays found in the arguments."""
+    """A key under construction, and the arrays found in the arguments.
+
+    Attributes
+    ----------
+    objects, starts, lows, highs : each array or tensor, its first element, and the bounds of its memory.
+    held, views : arrays made of other operands; the call owns a reference to each.
+    """
 
     _fields_ = (
         ("words", ctypes.c_int64),
         ("mixed", ctypes.c_int64),
         ("arrays", ctypes.c_int64),
+        ("held", ctypes.c_int64),
+        ("views", ctypes.c_void_p * MOST_ARRAYS),
         ("objects", ctypes.c_void_p * MOST_ARRAYS),
+        ("starts", ctypes.c_int64 * MOST_ARRAYS),
         ("lows", ctypes.c_int64 * MOST_ARRAYS),
         ("highs", ctypes.c_int64 * MOST_ARRAYS),
         ("key", ctypes.c_int64 * (MOST_WORDS + WORDS_AT_ONCE)),
@@ -147,7 +165,20 @@ class KnownKinds:
             elif isinstance(value, (np.dtype, type, enum.Enum)):
                 self._add(kind, Kind.IDENTITY)
                 kept.append(value)
+            elif kind not in self._types:
+                self._learn_exporter(kind, value)
         return kept
+
+    def _learn_exporter(self, kind: type, value: Any) -> None:
+        exporter = exporter_of(value)
+        if exporter is None or not exporter.known:
+            return
+        if exporter.library is Library.NONE:
+            self._add(kind, Kind.IDENTITY)
+        elif exporter.library is not Library.TORCH:
+            self._add(kind, Kind.EXPORTED, id(exporter.view))
+        elif torch_types.connect():
+            self._add(kind, Kind.TENSOR)
 
 
 class KeyReader:
@@ -198,9 +229,7 @@ class KeyReader:
         module = self.module
         kind = f.load(POINTER, f.at(value, OBJECT_TYPE), 8)
         with f.when(f.icmp("==", kind, module.external("tw_ndarray"))):
-            key = _Key(*(_field(f, state, name) for name in _Key._fields))
-            self._save(f, state, **self._put_array(f, value, state, key)._asdict())
-            f.ret(int64(1))
+            self._put_alone(f, value, state, self._array(f, value))
         self._room(f, state, MOST_WORDS_OF_OBJECT)
         with f.when(f.icmp("==", kind, module.external("tw_float"))):
             self._words(f, state, _first(Kind.FLOAT), f.load(INT64, f.at(value, FLOAT_VALUE), 8))
@@ -222,41 +251,54 @@ class KeyReader:
         f.ret(int64(0))
         return f
 
-    def _put_array(self, f: Function, array: Value, state: Value, key: _Key) -> _Key:
-        """Element type, number of axes, flags, lengths and strides; the array joins those of the call."""
-        count, number = key.words, key.arrays
+    def _put_alone(self, f: Function, value: Value, state: Value, axes: _Axes) -> None:
+        """Puts an array or a tensor, and returns 1 from the function."""
+        key = _Key(*(_field(f, state, name) for name in _Key._fields))
+        self._save(f, state, **self._put_axes(f, value, state, key, axes)._asdict())
+        f.ret(int64(1))
+
+    def _array(self, f: Function, array: Value) -> _Axes:
+        """What is read of an array of NumPy."""
         axes = f.sext(f.load(INT32, f.at(array, ARRAY_NDIM), 4), INT64)
+        flags = f.zext(f.load(INT32, f.at(array, ARRAY_FLAGS), 4), INT64)
+        flags = f.shl(f.and_(flags, int64(ALIGNED | WRITEABLE)), int64(FLAGS_BIT))
+        dtype = f.load(POINTER, f.at(array, ARRAY_DTYPE), 8)
+        word = f.add(f.ptrtoint(dtype), f.add(flags, _first(Kind.ARRAY)))
+        start, size = (
+            f.load(INT64, f.at(base, at), 8) for base, at in ((array, ARRAY_DATA), (dtype, DTYPE_SIZE))
+        )
+        shape, strides = (f.load(POINTER, f.at(array, at), 8) for at in (ARRAY_SHAPE, ARRAY_STRIDES))
+        return _Axes(word, axes, start, size, shape, strides)
+
+    def _put_axes(self, f: Function, value: Value, state: Value, key: _Key, given: _Axes) -> _Key:
+        """Element type, number of axes, flags, lengths and strides; the array joins those of the call."""
+        count, number, axes = key.words, key.arrays, given.axes
         after = f.add(f.add(count, 1), f.mul(axes, 2))
         fits = f.and_(f.icmp("<", number, MOST_ARRAYS), f.icmp("<=", axes, MOST_AXES))
         with f.when(f.not_(f.and_(fits, f.icmp("<=", after, MOST_WORDS)))):
             f.ret(int64(0))
         end = self._end(f, state, count)
-        flags = f.zext(f.load(INT32, f.at(array, ARRAY_FLAGS), 4), INT64)
-        flags = f.shl(f.and_(flags, int64(ALIGNED | WRITEABLE)), int64(FLAGS_BIT))
-        above = f.add(f.add(f.shl(axes, int64(AXES_BIT)), flags), _first(Kind.ARRAY))
-        dtype = f.load(POINTER, f.at(array, ARRAY_DTYPE), 8)
-        word = f.add(f.ptrtoint(dtype), above)
+        word = f.add(given.word, f.shl(axes, int64(AXES_BIT)))
         f.store(word, end, 8)
-        start = f.load(INT64, f.at(array, ARRAY_DATA), 8)
-        shape, strides = (f.load(POINTER, f.at(array, at), 8) for at in (ARRAY_SHAPE, ARRAY_STRIDES))
         factor = self._factor(f, count)
-        carried = [start, start, f.add(key.mixed, f.mul(word, factor)), factor]
+        carried = [given.start, given.start, f.add(key.mixed, f.mul(word, factor)), factor]
         with f.carried_loop(int64(0), axes, int64(1), carried, "axis") as (axis, found, advance):
             low, high, mixed, factor = found
-            length, step = (f.load(INT64, f.at(base, f.mul(axis, 8)), 8) for base in (shape, strides))
+            at = f.mul(axis, 8)
+            length, step = (f.load(INT64, f.at(base, at), 8) for base in (given.shape, given.strides))
             place = f.at(end, f.mul(axis, 16))
             f.store(length, f.at(place, 8), 8)
             f.store(step, f.at(place, 16), 8)
-            reach = f.mul(f.sub(length, 1), step)
+            reach = f.mul(f.sub(length, 1), step if given.unit is None else f.mul(step, given.unit))
             below, above = f.minimum(reach, int64(0)), f.maximum(reach, int64(0))
             factor = f.add(factor, FACTOR_STEP)
             both = f.add(length, f.shl(step, int64(32)))
             mixed = f.add(mixed, f.mul(both, factor))
             advance([f.add(low, below), f.add(high, above), mixed, factor])
         low, high, mixed, _ = advance.results
-        high = f.add(high, f.load(INT64, f.at(dtype, DTYPE_SIZE), 8))
-        for name, value in (("objects", array), ("lows", low), ("highs", high)):
-            f.store(value, self._of_array(f, state, name, number), 8)
+        high = f.add(high, given.size)
+        for name, one in (("objects", value), ("starts", given.start), ("lows", low), ("highs", high)):
+            f.store(one, self._of_array(f, state, name, number), 8)
         return _Key(after, mixed, f.add(number, 1))
 
     def _of_array(self, f: Function, state: Value, name: str, number: Value) -> Value:
@@ -274,13 +316,71 @@ class KeyReader:
             with f.loop(int64(0), number, int64(1), "other") as other:
                 meet = f.and_(f.icmp("<", low, of("highs", other)), f.icmp("<", of("lows", other), high))
                 with f.when(meet):
-                    arrays = (f.inttoptr(of("objects", one)) for one in (number, other))
-                    start, theirs = (f.load(INT64, f.at(array, ARRAY_DATA), 8) for array in arrays)
-                    word = f.sub(start, theirs)
+                    word = f.sub(of("starts", number), of("starts", other))
                     for one in (number, other):
                         word = f.add(f.shl(word, int64(NUMBER_BITS)), one)
                     self._room(f, state, 1)
                     self._words(f, state, word)
+
+    def _tensor(self, f: Function, value: Value) -> _Axes:
+        """What is read of a tensor of PyTorch, by the C functions of `TorchFunctions`.
+
+        Python makes the call where PyTorch records operations of the tensor, or its elements are not in
+        memory as those of an array are.
+        """
+        table, handle = self.module.external("tw_torch"), f.at(value, TENSOR_HANDLE)
+        places = {name: f.alloca(INT64, 1, 8) for name in ("axes", "shape", "strides", "dtype", "data")}
+        f.store(int64(0), places["dtype"], 8)
+
+        def given(condition: Value) -> None:
+            with f.when(f.not_(condition)):
+                f.ret(int64(0))
+
+        def fact(name: str) -> Value:
+            return f.load(INT64, f.at(table, getattr(TorchFunctions, name).offset), 8)
+
+        def call(name: str, kind: Type, *arguments: Value) -> Value:
+            code = f.load(POINTER, f.at(table, getattr(TorchFunctions, name).offset), 8)
+            return f.call(Callee(kind, code.text), list(arguments))
+
+        tensor = f.load(POINTER, handle, 8)
+        keys = f.load(INT64, f.at(tensor, fact("keys")), 8)
+        given(f.or_(f.icmp("==", keys, fact("plain_keys")), f.icmp("==", keys, fact("inference_keys"))))
+        tangent = f.load(INT64, call("tangent", POINTER, tensor, int64(0), handle), 8)
+        given(f.icmp("==", tangent, fact("no_tensor")))
+        recorded = f.icmp("!=", call("requires_grad", INT8, tensor), 0)
+        with f.when(recorded):
+            given(f.icmp("==", call("grad_mode", INT8), 0))
+        for name, place in places.items():
+            given(f.icmp("==", call(name, INT32, handle, place), 0))
+        axes, dtype, start = (f.load(INT64, places[name], 8) for name in ("axes", "dtype", "data"))
+        shape, strides = (f.load(POINTER, places[name], 8) for name in ("shape", "strides"))
+        sizes = f.at(table, TorchFunctions.sizes.offset)
+        size = f.load(INT64, f.at(sizes, f.mul(f.and_(dtype, int64(MOST_TORCH_TYPES - 1)), 8)), 8)
+        given(f.icmp("!=", size, 0))
+        given(f.icmp("==", f.and_(start, f.sub(f.minimum(size, int64(8)), 1)), 0))
+        word = f.add(dtype, int64(((ALIGNED | WRITEABLE) << FLAGS_BIT) + (Kind.TENSOR << KIND_BIT)))
+        return _Axes(word, axes, start, size, shape, strides, size)
+
+    def _exported(self, f: Function, value: Value, function: Value, state: Value) -> _Axes:
+        """What is read of the array that a function makes of an argument."""
+        module, slot = self.module, f.alloca(POINTER, 1, 8)
+        held = _field(f, state, "held")
+        with f.when(f.icmp(">=", held, MOST_ARRAYS)):
+            f.ret(int64(0))
+        f.store(value, slot, 8)
+        vectorcall = module.declare("tw_vectorcall", POINTER, (POINTER, POINTER, INT64, POINTER))
+        array = f.call(vectorcall, [function, slot, int64(1), null()])
+        with f.when(f.icmp("==", array, null())):
+            f.call(module.declare("tw_clear_error", VOID, ()), [])
+            f.ret(int64(0))
+        f.store(array, f.at(f.at(state, KeyState.views.offset), f.mul(held, 8)), 8)
+        f.store(f.add(held, 1), f.at(state, KeyState.held.offset), 8)
+        with f.when(
+            f.icmp("!=", f.load(POINTER, f.at(array, OBJECT_TYPE), 8), module.external("tw_ndarray"))
+        ):
+            f.ret(int64(0))
+        return self._array(f, array)
 
     def _put_integer(self, f: Function, value: Value, state: Value) -> None:
         overflow = f.alloca(INT32, 1, 4)
@@ -339,6 +439,12 @@ class KeyReader:
                 how = f.load(INT64, f.at(row, KindRow.kind.offset), 8)
                 size = f.load(INT64, f.at(row, KindRow.size.offset), 8)
                 first = f.shl(how, int64(KIND_BIT))
+                with f.when(f.icmp("==", how, Kind.TENSOR)):
+                    self._put_alone(f, value, state, self._tensor(f, value))
+                with f.when(f.icmp("==", how, Kind.EXPORTED)):
+                    axes = self._exported(f, value, f.inttoptr(size), state)
+                    self._words(f, state, f.add(f.ptrtoint(kind), first))
+                    self._put_alone(f, value, state, axes)
                 for which, slot in ((Kind.SERIAL, SERIAL_SLOT), (Kind.IDENTITY, None)):
                     with f.when(f.icmp("==", how, which)):
                         word = f.ptrtoint(value) if slot is None else f.load(INT64, f.at(value, slot), 8)
@@ -369,6 +475,7 @@ class KeyReader:
         owner, args, nargs, kwnames, state = f.arguments.values()
         named = f.alloca(INT64, 1, 8)
         f.store(int64(0), named, 8)
+        self._save(f, state, held=int64(0))
         with f.when(f.icmp("!=", kwnames, null())):
             f.store(f.load(INT64, f.at(kwnames, TUPLE_SIZE), 8), named, 8)
         names = f.load(INT64, named, 8)
@@ -388,7 +495,7 @@ class KeyReader:
             kind = f.load(POINTER, f.at(value, OBJECT_TYPE), 8)
             array = f.icmp("==", kind, self.module.external("tw_ndarray"))
             with f.once_if(array, before) as (given, plain):
-                plain(self._put_array(f, value, state, _Key(*given)))
+                plain(self._put_axes(f, value, state, _Key(*given), self._array(f, value)))
             with f.once_if(f.not_(array), plain.results) as (given, other):
                 self._save(f, state, **_Key(*given)._asdict())
                 with f.when(f.icmp("==", f.call(self.put.callee, [value, state]), 0)):
@@ -411,6 +518,26 @@ class _Key(NamedTuple):
     words: Value
     mixed: Value
     arrays: Value
+
+
+class _Axes(NamedTuple):
+    """What is read of an array or a tensor.
+
+    Attributes
+    ----------
+    word : its kind, flags and element type.
+    axes, shape, strides : how many lengths and strides there are, and where.
+    start, size : the first element, and bytes of one.
+    unit : how many bytes the unit of a stride has; None for one.
+    """
+
+    word: Value
+    axes: Value
+    start: Value
+    size: Value
+    shape: Value
+    strides: Value
+    unit: Value | None = None
 
 
 def _first(kind: Kind) -> Value:

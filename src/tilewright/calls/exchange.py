@@ -12,7 +12,7 @@ import enum
 import inspect
 import sys
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -20,9 +20,9 @@ import numpy as np
 from tilewright.calls import dlpack
 from tilewright.calls.foreign import overrides
 from tilewright.calls.operands import Array
+from tilewright.calls.torch_functions import numpy_type_of, torch_types
 from tilewright.errors import RequiresGrad, TensorNotReadable
 from tilewright.recorder import Numbered
-from tilewright.spec.dtype import named_numpy_dtype
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -50,10 +50,25 @@ class Exporter(NamedTuple):
     ----------
     library : whose arrays they are.
     view : the argument as NumPy's array in the same memory.
+    known : whether arguments of the class are known to have one.
     """
 
     library: Library
     view: Callable[[Any], Any]
+    known: bool = True
+
+
+class ResultMaker(NamedTuple):
+    """How machine code makes the results of a repeated call.
+
+    Attributes
+    ----------
+    word : 1 for tensors of PyTorch, else the address of a function that makes something of each array.
+    numbers : PyTorch's numbers of element types.
+    """
+
+    word: int
+    numbers: dict[np.dtype[Any], int] | None = None
 
 
 #: Exporters by class, in order of use: classes may be made in functions.
@@ -86,11 +101,11 @@ def _find_exporter(kind: type, value: Any) -> Exporter | None:
         return None
     torch = sys.modules.get("torch")
     if torch is not None and issubclass(kind, torch.Tensor):
-        return Exporter(Library.TORCH, _view_torch)
+        return Exporter(Library.TORCH, _view_torch, kind in (torch.Tensor, torch.nn.Parameter))
     if torch is not None and kind is torch.dtype:
-        return Exporter(Library.NONE, lambda dtype: named_numpy_dtype(str(dtype).partition(".")[2]) or dtype)
+        return Exporter(Library.NONE, _torch_dtype)
     if root in ("jax", "jaxlib") and hasattr(kind, "__array__"):
-        return Exporter(Library.JAX, _view_jax)
+        return Exporter(Library.JAX, _view_jax, kind.__name__ == "ArrayImpl")
     if overrides(kind, "__array_function__") or overrides(kind, "__array_ufunc__"):
         return None  # its library has functions of its own
     own = getattr(value, "__dict__", ())
@@ -122,18 +137,28 @@ def _view_dlpack(value: Any) -> Array:
         raise _refuse(value, error) from error
 
 
+#: Shardings on one CPU, as JAX calls the places of an array.
+_on_one_cpu: set[Any] = set()
+_MOST_SHARDINGS = 64
+
+
 def _view_jax(value: Any) -> Array:
     if type(value).__name__ != "ArrayImpl":
         raise _refuse(value, "it is not an array with values; call outside of jax.jit, or by pure_callback")
     try:
-        devices = value.devices()
-        if len(devices) != 1 or next(iter(devices)).platform != "cpu":
-            places = ", ".join(map(str, devices))
-            raise _refuse(value, f"it is on {places}; copy it to one CPU device with jax.device_put")
-        return np.asarray(value)
+        sharding = value.sharding
+        if sharding not in _on_one_cpu:
+            devices = value.devices()
+            if len(devices) != 1 or next(iter(devices)).platform != "cpu":
+                places = ", ".join(map(str, devices))
+                raise _refuse(value, f"it is on {places}; copy it to one CPU device with jax.device_put")
+            if len(_on_one_cpu) < _MOST_SHARDINGS:
+                _on_one_cpu.add(sharding)
+        found = getattr(value, "_npy_value", None)  # what JAX itself returns from the second time on
+        return np.asarray(value) if type(found) is not np.ndarray else found
+    except TensorNotReadable:
+        raise
     except (RuntimeError, TypeError, ValueError) as error:
-        if isinstance(error, TensorNotReadable):
-            raise
         raise _refuse(value, error) from error
 
 
@@ -145,6 +170,10 @@ _TORCH_REASONS: tuple[tuple[Callable[[Any], bool], str], ...] = (
     (lambda t: t.is_conj(), "its conjugate bit is set; pass x.resolve_conj()"),
     (lambda t: t.is_neg(), "its negative bit is set; pass x.resolve_neg()"),
 )
+
+
+def _torch_dtype(dtype: Any) -> Any:
+    return numpy_type_of(dtype) or dtype
 
 
 def _view_torch(value: Any) -> Array:
@@ -159,7 +188,7 @@ def _view_torch(value: Any) -> Array:
         raise RequiresGrad(name="an operand", what="has a tangent")
     if value.requires_grad and torch.is_grad_enabled():
         raise RequiresGrad(name="an operand", what="requires grad")
-    dtype = named_numpy_dtype(str(value.dtype).partition(".")[2])
+    dtype = numpy_type_of(value.dtype)
     if dtype is None:
         raise _refuse(value, f"NumPy has no type for its {value.dtype}")
     try:
@@ -183,7 +212,7 @@ def _as_torch(array: Array) -> Any:
         except TypeError:
             return array
     dtype = getattr(torch, array.dtype.name, None)
-    if dtype is None:
+    if dtype is None or numpy_type_of(dtype) is None:
         return array
     bits = np.int16 if array.dtype.itemsize == 2 else np.uint8
     return torch.from_numpy(array.view(bits)).view(dtype)
@@ -191,7 +220,34 @@ def _as_torch(array: Array) -> Any:
 
 def _as_jax(array: Array) -> Any:
     """A JAX array of an array that nobody else writes to; not copied if JAX can take over the memory."""
-    return sys.modules["jax"].device_put(array)
+    jax = sys.modules["jax"]
+    if array.nbytes <= _MOST_SAMPLE_BYTES:
+        try:
+            put, described = _jax_put(array.shape, array.dtype, jax.config.jax_default_device)
+            if put is not None:
+                return put(*described[:2], [array], *described[2:])
+        except (AttributeError, ImportError, TypeError):
+            pass  # this version of JAX has no such function
+    return jax.device_put(array)
+
+
+#: Results of up to this many bytes are described to JAX by an array that it made itself.
+_MOST_SAMPLE_BYTES = 1 << 20
+
+
+@lru_cache(maxsize=256)
+def _jax_put(shape: tuple[int, ...], dtype: np.dtype[Any], device: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The function under `jax.device_put` and its arguments for such arrays, but for the array.
+
+    None in place of the function where JAX changes the type.
+
+    Parameters
+    ----------
+    device : JAX's default, which may change.
+    """
+    sample = sys.modules["jax"].device_put(np.zeros(shape, dtype), device)
+    put = sys.modules[type(sample).__module__].batched_device_put if sample.dtype == dtype else None
+    return put, (sample.aval, sample.sharding, [*sample.devices()], False)
 
 
 _RESULTS: dict[Library, Callable[[Array], Any]] = {Library.TORCH: _as_torch, Library.JAX: _as_jax}
@@ -218,6 +274,27 @@ class Exchange:
         """Whose arrays all arrays of the call are, if results can be of it."""
         only = next(iter(self._libraries)) if len(self._libraries) == 1 else None
         return only if only in _RESULTS else None
+
+    def maker(self) -> ResultMaker | None:
+        """How machine code makes results of the call's library; None for those of NumPy.
+
+        Raises
+        ------
+        LookupError : if it cannot.
+        """
+        match self.library:
+            case None:
+                return None
+            case Library.TORCH:
+                if not torch_types.connect():
+                    raise LookupError("tensors of a PyTorch that machine code does not know")
+                return ResultMaker(1, torch_types.numbers)
+            case library:
+                return ResultMaker(id(_RESULTS[library]))
+
+    def made(self, array: Array) -> bool:
+        """Return whether an array is the view of an operand of another library."""
+        return id(array) in self._operands
 
     def _each(self, values: Iterable[Any], depth: int) -> list[Any]:
         return [self._viewed(value, depth) for value in values]

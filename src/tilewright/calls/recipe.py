@@ -66,7 +66,8 @@ class Field(IntEnum):
     `USES` counts the calls that are executing it, under the GIL, and `HITS` those that it has served; after
     `LIMIT` of these, unless 0, a call goes to Python again, which may know something better. `WORK` is of
     the largest step with a team, `THREADS` the most threads of one, or 0. `TEMPORARY_BYTES` are those of all
-    temporary arrays. `IS_TUPLE` says that the results are returned as a tuple.
+    temporary arrays. `IS_TUPLE` says that the results are returned as a tuple. `MAKER` is 0 for results of
+    NumPy; else see `ResultMaker`.
     """
 
     WORDS = 0  # of the key
@@ -77,9 +78,10 @@ class Field(IntEnum):
     THREADS = 5
     TEMPORARY_BYTES = 6
     IS_TUPLE = 7
-    RESULTS = 8
-    STEPS = 9
-    SCRATCH = 10  # addresses of tables
+    MAKER = 8
+    RESULTS = 9
+    STEPS = 10
+    SCRATCH = 11  # addresses of tables
 
 
 #: Bytes of a recipe in front of its key.
@@ -90,7 +92,8 @@ class ArrayField(IntEnum):
     """Words of an array: a result, or what a function of NumPy is given.
 
     A result whose `BASE` is an argument is this argument, without a `DTYPE`, or else a view of it; one whose
-    base is a temporary array is a NumPy scalar read from there. `FLAGS` are NumPy's.
+    base is a temporary array is a NumPy scalar read from there. `FLAGS` are NumPy's. Of tensors of PyTorch,
+    `DTYPE` is the number of their type and 1, and offset and strides are in elements.
     """
 
     BASE = 0

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tilewright.calls.exchange import Exchange
 from tilewright.calls.fastcall import error_state
 from tilewright.calls.layout import WRITEABLE
 from tilewright.calls.operands import Array, data_address
@@ -179,10 +180,14 @@ class Recording:
     ----------
     arguments : those of the call, positional ones first.
     function : the Python function that makes it.
+    exchange : where some arguments are views of operands of other libraries.
     """
 
-    def __init__(self, arguments: Sequence[Any], function: Any = None) -> None:
+    def __init__(
+        self, arguments: Sequence[Any], function: Any = None, exchange: Exchange | None = None
+    ) -> None:
         self.function = function
+        self._exchange = exchange
         self.arrays: list[Array] = []
         self.reason = ""
         self.vouched = False
@@ -193,6 +198,7 @@ class Recording:
         self._numbered: list[Numbered] = []
         self._new: list[Array] = []
         self._scalars: list[tuple[Any, int]] = []
+        self._numbers: dict[np.dtype[Any], int] | None = None  # of PyTorch's types, where results are tensors
         self._steps: list[list[int]] = []
         self._unplaced: list[tuple[list[int], int]] = []  # where steps have addresses in new arrays
         self._kept: list[Any] = []
@@ -355,6 +361,18 @@ class Recording:
         self._kept.append(dtype)
         words += (id(dtype), flags, array.ndim, *array.shape, *array.strides)
 
+    def _describe_result(self, words: list[int], array: Any, flags: int) -> None:
+        """Adds what a result is made of, behind its place: an array, or a tensor of PyTorch."""
+        if self._numbers is None:
+            self._describe(words, array, flags)
+            return
+        number = self._numbers.get(array.dtype)
+        if number is None or any(step < 0 for step in array.strides):
+            self.refuse("a result of a type or with strides that tensors do not have")
+            return
+        steps = (step // array.itemsize for step in array.strides)
+        words += (number + 1, flags, array.ndim, *array.shape, *steps)
+
     def _add(self, step: list[int]) -> None:
         """Adds a step."""
         step[_BYTES] = 8 * len(step)
@@ -379,6 +397,13 @@ class Recording:
         """The recipe of the call, whose result this is; None where machine code cannot repeat it."""
         if not self.vouched:
             self.refuse("not a kind of call that machine code repeats")
+        maker = None
+        if self._exchange is not None:
+            try:
+                maker = self._exchange.maker()
+            except LookupError as error:
+                self.refuse(str(error))
+        self._numbers = None if maker is None else maker.numbers
         several = type(result) is tuple
         results: tuple[Any, ...] = result if several else (result,)
         if len(results) > MOST_RESULTS or len(self.pools) > MOST_SCRATCH:
@@ -406,7 +431,13 @@ class Recording:
             body += step
         tables = [pool.table_address for pool in self.pools]
         header = [0, 0, 0, self._limit, self._most_work, threads or 0, size, several]
-        header += [len(results), len(self._steps), *tables, *[0] * (MOST_SCRATCH - len(tables))]
+        header += [
+            0 if maker is None else maker.word,
+            len(results),
+            len(self._steps),
+            *tables,
+            *[0] * (MOST_SCRATCH - len(tables)),
+        ]
         kept = [*self.pools, *self._kept]
         if self._numbered:
             owned = {id(one) for argument in self._numbered for one in argument.owned()}
@@ -431,6 +462,11 @@ class Recording:
             for scalar, address in self._scalars:
                 found = self._found(address) if scalar is value else None
                 if found is not None and found[0] < 0:
+                    if self._numbers is not None and self._new[-1 - found[0]].size == 1:
+                        placed[found[0]] = base, 0
+                        words += (base, 0)
+                        self._describe_result(words, value, 0)
+                        return
                     self._place(words, found)
                     self._kept.append(value.dtype)
                     words += (id(value.dtype), 0, 0)
@@ -444,7 +480,7 @@ class Recording:
             if value is array and -number not in placed:
                 placed[-number] = base, 0
                 words += (base, 0)
-                self._describe(words, value, 0)
+                self._describe_result(words, value, 0)
                 return
         low, high, start = extent(value)
         for first, last, begin, number in self._places:
@@ -452,14 +488,17 @@ class Recording:
                 if value.nbytes == high - low:
                     placed[number] = base, begin - low
                     words += (base, 0)
-                    self._describe(words, value, 0)
+                    self._describe_result(words, value, 0)
                     return
                 break
         found = self._found(start)
         if found is not None and _ARGUMENT <= found[0] < _RESULT:
             first, last, _, _ = self._places[found[0] - _ARGUMENT]
-            if first <= low and high <= last:
-                self._place(words, found)
-                self._describe(words, value, WRITEABLE if value.flags.writeable else 0)
+            viewed = self.arrays[found[0] - _ARGUMENT]
+            other = self._exchange is not None and self._exchange.made(viewed) and self._numbers is None
+            if first <= low and high <= last and not other:
+                unit = 1 if self._numbers is None else value.itemsize
+                words += (found[0], found[1] // unit)
+                self._describe_result(words, value, WRITEABLE if value.flags.writeable else 0)
                 return
         self.refuse("a result that is not the whole of a new array, nor a view of an argument")

@@ -15,7 +15,7 @@ from types import MethodType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from tilewright.calls.afterwards import afterwards
-from tilewright.calls.exchange import exchanged
+from tilewright.calls.exchange import Exchange, exchanged
 from tilewright.calls.layout import native_entry_possible, warn_of_python, why_not_native
 from tilewright.calls.recording import Recording
 from tilewright.calls.replay import Key, Replay
@@ -119,31 +119,38 @@ class Repeated(Builtin):
 
     def in_python(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The result of a call that machine code does not repeat yet, recorded where that may be of use."""
-        function, name = self._called, self.fallback.__name__
         recorder = current.recorder
         if recorder is not None:
             # A signal handler or a finaliser inside of another call, or a call that is not recorded.
-            recorder.refuse(f"a call of {name} inside")
-        exchange = exchanged(function, arguments, named)
-        if exchange is not None:
-            _python[name, "an operand of another library"] += 1
-            return exchange.result(function(*exchange.arguments, **exchange.named))
+            recorder.refuse(f"a call of {self.fallback.__name__} inside")
+        exchange = exchanged(self._called, arguments, named)
+        if exchange is None:
+            return self.make(arguments, named)
+        return exchange.result(self.make(arguments, named, exchange))
+
+    def make(
+        self, arguments: tuple[Any, ...], named: dict[str, Any], exchange: Exchange | None = None
+    ) -> Any:
+        """Makes a call through Python, of views where operands are of other libraries."""
+        function, name = self._called, self.fallback.__name__
+        values, options = (exchange.arguments, exchange.named) if exchange else (arguments, named)
         if not native_entry_possible():
-            warn_of_python(levels=3)
-            return function(*arguments, **named)
+            warn_of_python(levels=4)
+            return function(*values, **options)
         if any(map(_is_operand, arguments)):
             _python[name, "an operand that is not an array"] += 1
-            return function(*arguments, **named)
+            return function(*values, **options)
         in_vain = False
         if self.refused:
             with afterwards(name):
                 in_vain = self.known(arguments, named)
         if in_vain:
-            return function(*arguments, **named)
-        recording = Recording((*arguments, *named.values()), function)
+            return function(*values, **options)
+        # The machine code that some functions have of their own knows NumPy's arrays only.
+        recording = Recording((*values, *options.values()), None if exchange else function, exchange)
         recording.begin()
         try:
-            result = function(*arguments, **named)
+            result = function(*values, **options)
         finally:
             recording.end()
         with afterwards(name):

@@ -44,13 +44,25 @@ from tilewright.calls.recipe import (
     StepField,
 )
 from tilewright.calls.recording import flattened
+from tilewright.calls.torch_functions import TENSOR_HANDLE, TorchFunctions, torch_types
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.builtin import address_of
 from tilewright.llvm.control import Block
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import data_layout, emit_object
-from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int32, int64, named_type, null
+from tilewright.llvm.values import (
+    INT32,
+    INT64,
+    POINTER,
+    VOID,
+    Type,
+    Value,
+    int32,
+    int64,
+    named_type,
+    null,
+)
 from tilewright.machine.host import host_machine
 from tilewright.threads.pool_memory import State
 
@@ -96,6 +108,7 @@ class _Entry(FastFunction):
     def find(self) -> Value:
         """The recipe of the call; if there is none, the call falls back to Python."""
         f = self.f
+        f.store(int64(0), f.at(self.state, KeyState.held.offset), 8)
         self.require_no_recording()
         count = f.call(self.reader.read.callee, [*f.arguments.values(), self.state])
         self.require(f.icmp("!=", count, 0))
@@ -158,6 +171,21 @@ class _Entry(FastFunction):
         for slot, block in zip(self.slots, self.blocks, strict=True):
             self.f.store(block, slot, 8)
         self.count_use(recipe, -1)
+        self.drop_views()
+
+    def drop_views(self) -> None:
+        """Gives up the arrays made of operands of other libraries."""
+        f, views = self.f, self.f.at(self.state, KeyState.views.offset)
+        with f.loop(int64(0), self.of_state("held"), int64(1), "view") as number:
+            f.call(self.decrement, [f.load(POINTER, f.at(views, f.mul(number, 8)), 8)])
+
+    def finish(self, result: Value) -> None:
+        """Return the result; after that, emit the fallback, a call of `self` with the same arguments."""
+        f = self.f
+        f.ret(result)
+        f.place(self.fallback)
+        self.drop_views()
+        f.ret(f.call(self.python(), list(f.arguments.values())))
 
     def wish(self, recipe: Value) -> TeamRequest:
         """The team of the recipe's longest step, of as many threads as the call allows."""
@@ -179,10 +207,10 @@ class _Entry(FastFunction):
         """The bases of numbers, and of the arrays among the arguments."""
         f = self.f
         f.store(int64(0), self.base(int(Base.NUMBER)), 8)
-        objects = f.at(self.state, KeyState.objects.offset)
+        starts = f.at(self.state, KeyState.starts.offset)
         with f.loop(int64(0), self.of_state("arrays"), int64(1), "array") as number:
-            array = f.load(POINTER, f.at(objects, f.mul(number, 8)), 8)
-            f.store(self.field(array, ARRAY_DATA, INT64), self.base(f.add(number, int(Base.ARGUMENT))), 8)
+            start = f.load(INT64, f.at(starts, f.mul(number, 8)), 8)
+            f.store(start, self.base(f.add(number, int(Base.ARGUMENT))), 8)
 
     @contextmanager
     def results(self, recipe: Value) -> Iterator[tuple[Value, Value, Value]]:
@@ -213,12 +241,41 @@ class _Entry(FastFunction):
         f.place(following)
         return made
 
+    def torch(self, name: str, kind: Type, *arguments: Value) -> Value:
+        """A call of one of PyTorch's functions."""
+        code = self.field(self.module.external("tw_torch"), getattr(TorchFunctions, name).offset)
+        return self.f.call(Callee(kind, code.text), list(arguments))
+
+    def tensor(self, record: Value, failed: Block, viewed: Value | None = None) -> Value:
+        """A tensor of PyTorch with memory of its own, or a view of another one."""
+        f = self.f
+        handle, axes = f.alloca(POINTER, 1, 8), self.word(record, ArrayField.AXES)
+        lengths = f.at(record, 8 * ArrayField.LENGTHS)
+        layout = [axes, lengths, f.at(lengths, f.mul(axes, 8))]
+        if viewed is None:
+            number = f.trunc(f.sub(self.word(record, ArrayField.DTYPE), 1), INT32)
+            status = self.torch("empty", INT32, *layout, number, int32(0), int32(0), handle)
+        else:
+            offset = self.word(record, ArrayField.OFFSET)
+            status = self.torch("view", INT32, f.at(viewed, TENSOR_HANDLE), *layout, offset, handle)
+        with f.when(f.icmp("!=", status, 0)):
+            f.call(self.module.declare("tw_no_memory", POINTER, ()), [])
+            f.jump(failed)
+        owned = f.load(POINTER, handle, 8)
+        made = self.torch("wrap", POINTER, owned)
+        self.torch("delete", INT32, owned)
+        following = f.new_block("tensor")
+        f.jump_if(f.icmp("==", made, null()), failed, following)
+        f.place(following)
+        return made
+
     def make_results(self, recipe: Value) -> None:
         """New references to the results, into `made`; numbers are made at the end."""
         f = self.f
         for place in range(MOST_RESULTS):
             f.store(null(), f.at(self.made, 8 * place), 8)
         failed, done = f.new_block("failed"), f.new_block("results_made")
+        tensors = f.icmp("==", self.word(recipe, Field.MAKER), 1)
         with (
             self.results(recipe) as (record, base, slot),
             f.branch(f.icmp("<", base, int(Base.RESULT))) as (given, another),
@@ -230,22 +287,34 @@ class _Entry(FastFunction):
                 with f.branch(whole) as (itself, part):
                     with itself:
                         f.store(array, slot, 8)
-                    with part:
-                        data = f.at(self.field(array, ARRAY_DATA), self.word(record, ArrayField.OFFSET))
-                        seen = self.new(record, data, failed)
-                        f.store(seen, slot, 8)
-                f.call(self.increment, [array])
-                with f.when(f.not_(whole)):
+                        f.call(self.increment, [array])
+                    with part, f.branch(tensors) as (tensor, plain):
+                        with tensor:
+                            f.store(self.tensor(record, failed, array), slot, 8)
+                        with plain:
+                            f.call(self.increment, [array])
+                            data = f.at(self.field(array, ARRAY_DATA), self.word(record, ArrayField.OFFSET))
+                            f.store(self.new(record, data, failed), slot, 8)
+                with f.when(f.not_(f.or_(whole, tensors))):
                     own = self.module.declare("tw_set_base", INT32, (POINTER, POINTER))
                     # It takes over the reference, also where it fails.
                     status = f.call(own, [f.load(POINTER, slot, 8), array])
                     owned = f.new_block("owned")
                     f.jump_if(f.icmp("==", status, int32(0)), owned, failed)
                     f.place(owned)
-            with another, f.when(f.icmp("!=", base, int(Base.TEMPORARY))):
-                made = self.new(record, null(), failed)
-                f.store(made, slot, 8)
-                f.store(self.field(made, ARRAY_DATA, INT64), self.base(base), 8)
+            with (
+                another,
+                f.when(f.icmp("!=", base, int(Base.TEMPORARY))),
+                f.branch(tensors) as (tensor, plain),
+            ):
+                with tensor:
+                    made = self.tensor(record, failed)
+                    f.store(made, slot, 8)
+                    self.torch("data", INT32, f.at(made, TENSOR_HANDLE), self.base(base))
+                with plain:
+                    made = self.new(record, null(), failed)
+                    f.store(made, slot, 8)
+                    f.store(self.field(made, ARRAY_DATA, INT64), self.base(base), 8)
         f.jump(done)
         f.place(failed)
         self.drop_results(recipe)
@@ -411,6 +480,19 @@ class _Entry(FastFunction):
             following = f.new_block("number_made")
             f.jump_if(f.icmp("==", made, null()), failed, following)
             f.place(following)
+        maker = self.pointer(recipe, Field.MAKER)
+        with (
+            f.when(f.icmp(">", f.ptrtoint(maker), 1)),
+            self.results(recipe) as (_, base, place),
+            f.when(f.icmp(">=", base, int(Base.RESULT))),
+        ):
+            vectorcall = module.declare("tw_vectorcall", POINTER, (POINTER, POINTER, INT64, POINTER))
+            made = f.call(vectorcall, [maker, place, int64(1), null()])
+            following = f.new_block("handed_over")
+            f.jump_if(f.icmp("==", made, null()), failed, following)
+            f.place(following)
+            f.call(self.decrement, [f.load(POINTER, place, 8)])
+            f.store(made, place, 8)
         slot = f.alloca(POINTER, 1, 8)
         f.store(f.load(POINTER, self.made, 8), slot, 8)
         with f.when(f.icmp("!=", self.word(recipe, Field.IS_TUPLE), 0)):
@@ -518,6 +600,7 @@ class Replay:
             **python_symbols(),
             "tw_recipes": self.table.address,
             "tw_kinds": ctypes.addressof(self.kinds.table),
+            "tw_torch": ctypes.addressof(torch_types.table),
             **{f"tw_{kind.__name__}": id(kind) for kind in (float, bool, int, str, tuple, list)},
             "tw_as_integer": address_of(api.PyLong_AsLongLongAndOverflow),
             "tw_as_text": address_of(api.PyUnicode_AsUTF8AndSize),
@@ -570,6 +653,8 @@ class Replay:
         found = self._read(
             id(owner), id(values) + TUPLE_ITEM, len(arguments), id(names) if names else None, start
         )
+        for number in range(state.held):
+            ctypes.pythonapi.Py_DecRef(ctypes.c_void_p(state.views[number]))
         if found == 0:
             return None
         words = ctypes.string_at(start + KeyState.key.offset, 8 * found)

@@ -343,9 +343,10 @@ def named_numpy_dtype(name: str) -> np.dtype[Any] | None:
     if record is not None:
         return record.numpy
     try:
-        return np.dtype(name)
+        found = np.dtype(name)
     except TypeError:
         return None
+    return found if found.isbuiltin == 1 else None  # not the other types of ml_dtypes
 
 
 def accumulator(a: DType, b: DType) -> DType:
