@@ -14,7 +14,7 @@ from tilewright.errors import ToolMissing
 from tilewright.llvm.build import Module
 from tilewright.llvm.target import data_layout, emit_assembly
 from tilewright.machine.isa import TileFma
-from tilewright.micro.tiles.kernel import UNIT_UNROLL
+from tilewright.micro.tiles.depth import UNIT_UNROLL
 from tilewright.micro.units.mma import Mma
 from tilewright.tools.explore.mca import LoopEstimate, estimate_kernel, find_tool
 

@@ -8,7 +8,8 @@ from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import Value, int64
 from tilewright.machine.isa import Edge, Isa, TileFma
-from tilewright.micro.tiles.kernel import UNIT_UNROLL, MicroKernel
+from tilewright.micro.tiles.depth import UNIT_UNROLL
+from tilewright.micro.tiles.kernel import MicroKernel
 from tilewright.micro.tiles.operands import Source, TileCall, TilePart
 from tilewright.micro.units.instructions import find_multiply
 from tilewright.spec.dtype import DType
@@ -137,9 +138,7 @@ class EngineKernel(MicroKernel):
         a, b, *acc = state[: 2 + len(acc)]
         acc = self._added_biases(f, acc, count, len(biases))
         if steps.known is None:
-            pointers = self._row_pointers(f, call, part.rows)
-            masks: list[Value | None] = [None] * len(part.widths)
-            _, _, *acc = self._loop(f, part, call, pointers, masks, (done, steps, 1), [a, b, *acc])
+            _, _, *acc = self.loop_rest(f, part, call, (done, steps), [a, b, *acc])
         return acc
 
     def _count_steps(self, f: Function, depth: Value) -> Value:

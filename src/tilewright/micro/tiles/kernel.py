@@ -7,9 +7,8 @@ stores; a subclass loads operands and emits one `Multiply`. `emit_inline` writes
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
@@ -26,34 +25,12 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import Edge, Isa, TileFma
 from tilewright.machine.machine import CACHE_LINE
+from tilewright.micro.tiles.depth import DepthLoops
 from tilewright.micro.tiles.operands import GroupCall, KeptSums, Source, TileCall, TilePart
 from tilewright.spec.dtype import DType
 
-#: C is prefetched when this many depths remain: 64 steps of 12 cycles cover a DRAM access (100 ns and
-#: more), and few lines are evicted from L1 before their use. Prefetching at the start measured 2-4 %
-#: slower at n = 4096, not at all 6 % (docs/decisions/001-prefetch-c-late.md).
-PREFETCH_DEPTH = 64
 
-#: Tiles up to this height address all rows of A from one pointer; taller ones have one pointer per 8 rows.
-ROWS_OF_ONE_POINTER = 14
-ROWS_PER_POINTER = 8
-
-#: A known depth is unrolled to about this many multiply-adds per iteration, so that the loop's own
-#: instructions are negligible; with more, LLVM hoists loads and spills accumulators.
-UNROLLED_FMAS = 32
-
-#: Steps of a matrix unit per iteration of its loop, so that the loop's own instructions leave the reorder
-#: window to operands that are being loaded.
-UNIT_UNROLL = 4
-
-#: A product with fewer multiply-adds than this is written without any loop.
-STRAIGHT_FMAS = 256
-
-#: With fewer free registers than this, besides accumulators and operands, unrolled loads spill accumulators.
-FREE_REGISTERS = 4
-
-
-class MicroKernel(ABC):
+class MicroKernel(DepthLoops):
     """C[rows, columns] = alpha · Σ A[rows, depth] · B[depth, columns] + beta · C.
 
     Parameters
@@ -96,23 +73,6 @@ class MicroKernel(ABC):
     @abstractmethod
     def begin(self, f: Function, part: TilePart) -> list[Value]:
         """The zeroed accumulators of a part, in the order that `finish` expects."""
-
-    @abstractmethod
-    def depth_step(
-        self,
-        f: Function,
-        part: TilePart,
-        rows: list[Value],
-        b: Value,
-        masks: list[Value | None],
-        acc: list[Value],
-        *,
-        fresh: bool,
-    ) -> list[Value]:
-        """One step of the depth, given the addresses of each row of A and of the vectors of B.
-
-        With `fresh`, zero accumulators become products instead of sums that start with zero.
-        """
 
     @abstractmethod
     def finish(self, f: Function, part: TilePart, acc: list[Value]) -> list[Value]:
@@ -330,10 +290,6 @@ class MicroKernel(ABC):
         a_bytes, b_bytes = self.step_bytes(f, call)
         return f.mul(steps, a_bytes), f.mul(steps, b_bytes)
 
-    def step_bytes(self, f: Function, call: TileCall) -> tuple[Value, Value]:
-        """Bytes of A and of B from one step of the depth to the next."""
-        return f.bytes_of(call.a.depth, self.a.dtype.bits), f.bytes_of(call.b.depth, self.b.dtype.bits)
-
     def _walk_batch(
         self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], acc: list[Value]
     ) -> list[Value]:
@@ -363,135 +319,7 @@ class MicroKernel(ABC):
             return self.walk_held(f, part, call, call.depth.known, acc)
         if self.walks_ahead:
             return self.walk_ahead(f, part, call, acc)
-        pointers = self._row_pointers(f, call, part.rows)
-        steps = call.depth if self.instruction.k == 1 else f.ceildiv(call.depth, int64(self.instruction.k))
-        call = call._replace(depth=steps)
-        known = steps.known
-        if known is not None:
-            unroll = self._unroll(part, known)
-            whole = known // unroll * unroll
-            state = [*pointers.bases, call.b.pointer, *acc]
-            if whole == unroll:
-                whole, tail = 0, known
-            else:
-                state = self._loop(f, part, call, pointers, masks, (int64(0), int64(whole), unroll), state)
-                tail = known - whole
-            for _ in range(tail):
-                state = self._step(f, part, call, pointers, masks, state)
-            return state[len(pointers.bases) + 1 :]
-        state = [*pointers.bases, call.b.pointer, *acc]
-        if self.instruction.has_accumulators:
-            # Never around a prefetch: in a nested loop, LLVM moves the accumulators of a unit out and back in
-            # at every multiply.
-            end = f.sub(call.depth, UNIT_UNROLL - 1)
-            state = self._loop(f, part, call, pointers, masks, (int64(0), end, UNIT_UNROLL), state)
-            done = f.mul(f.ashr(call.depth, int64(UNIT_UNROLL.bit_length() - 1)), UNIT_UNROLL)
-            state = self._loop(f, part, call, pointers, masks, (done, call.depth, 1), state)
-        elif not self._fetches(part, call):
-            state = self._loop(f, part, call, pointers, masks, (int64(0), call.depth, 1), state)
-        else:
-            state = self._loop_around_prefetch(f, part, call, pointers, masks, state)
-        return state[len(pointers.bases) + 1 :]
-
-    def _unroll(self, part: TilePart, depth: int) -> int:
-        """Depths unrolled per iteration; one if few registers are free for early loads."""
-        free = self.isa.vector_registers - part.fmas - len(part.widths) - 1
-        if free < FREE_REGISTERS:
-            return 1
-        if part.fmas * depth <= STRAIGHT_FMAS:
-            return depth
-        return max(1, min(depth, round(UNROLLED_FMAS / part.fmas)))
-
-    def _loop_around_prefetch(
-        self,
-        f: Function,
-        part: TilePart,
-        call: TileCall,
-        pointers: _RowPointers,
-        masks: list[Value | None],
-        state: list[Value],
-    ) -> list[Value]:
-        """Splits the depth in two, the last `PREFETCH_DEPTH` steps after the prefetch of C."""
-        before = f.maximum(f.sub(call.depth, PREFETCH_DEPTH), int64(0))
-        with f.carried_loop(int64(0), int64(2), int64(1), state, "half") as (half, values, advance):
-            first = f.icmp("==", half, 0)
-            begin = f.select(first, int64(0), before)
-            end = f.select(first, before, call.depth)
-            with f.when(f.not_(first)):
-                self._prefetch_c(f, part, call)
-            advance(self._loop(f, part, call, pointers, masks, (begin, end, 1), list(values)))
-        return advance.results
-
-    def _loop(
-        self,
-        f: Function,
-        part: TilePart,
-        call: TileCall,
-        pointers: _RowPointers,
-        masks: list[Value | None],
-        span: tuple[Value, Value, int],
-        state: list[Value],
-    ) -> list[Value]:
-        begin, end, unroll = span
-        with f.carried_loop(begin, end, int64(unroll), state, "depth") as (_, values, advance):
-            inner = list(values)
-            for _ in range(unroll):
-                inner = self._step(f, part, call, pointers, masks, inner)
-            advance(inner)
-        return advance.results
-
-    def _step(
-        self,
-        f: Function,
-        part: TilePart,
-        call: TileCall,
-        pointers: _RowPointers,
-        masks: list[Value | None],
-        state: list[Value],
-    ) -> list[Value]:
-        """One step of the depth, and the pointers of the next."""
-        groups = len(pointers.bases)
-        bases, b, acc = state[:groups], state[groups], state[groups + 1 :]
-        rows = [f.at(bases[group], step) for group, step in pointers.rows]
-        following = self.depth_step(f, part, rows, b, masks, acc, fresh=call.update.added)
-        a_bytes, b_bytes = self.step_bytes(f, call)
-        return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
-
-    def _row_pointers(self, f: Function, call: TileCall, rows: int) -> _RowPointers:
-        """Addresses of the rows of A: frozen odd multiples of the stride, times 1, 2, 4 or 8.
-
-        x86 scales an index register for free, so 12 rows need 6 registers and no additions in the
-        loop; LLVM alone would compute the addresses by a chain of 12 dependent additions. Taller tiles would
-        run out of registers: they have one base pointer for every 8 rows instead.
-        """
-        bits = self.a.dtype.bits
-        if self.adjacent_a or call.a.lane.known is not None:
-            lane = self.instruction.interleave_a if self.adjacent_a else call.a.lane.known
-            assert lane is not None
-            known = [(0, int64(row * lane * bits // 8)) for row in range(rows)]
-            return _RowPointers([call.a.pointer], known)
-        stride = f.bytes_of(call.a.lane, bits)
-        together = rows if rows <= ROWS_OF_ONE_POINTER else ROWS_PER_POINTER
-        offsets: dict[int, Value] = {0: int64(0)}
-        for row in range(1, together):
-            shift = min((row & -row).bit_length() - 1, 3)
-            odd = offsets.get(row >> shift)
-            if odd is not None and shift:
-                offsets[row] = f.shl(odd, int64(shift))
-            else:
-                offsets[row] = f.freeze(f.mul(stride, row))
-        firsts = range(together, rows, together)
-        bases = [call.a.pointer, *(f.at(call.a.pointer, f.freeze(f.mul(stride, first))) for first in firsts)]
-        return _RowPointers(bases, [(row // together, offsets[row % together]) for row in range(rows)])
-
-    def _prefetch_c(self, f: Function, part: TilePart, call: TileCall) -> None:
-        place = call.prefetch
-        assert place is not None
-        row_bytes = f.mul(place.row, place.size)
-        for row in range(part.rows):
-            start = f.at(place.pointer, f.mul(row_bytes, row))
-            for line in range(0, self.tile.nr * place.size, CACHE_LINE):
-                f.prefetch(f.at(start, line), write=True, locality=3)
+        return self.loop_depth(f, part, call, masks, acc, prefetched=self._fetches(part, call))
 
     # --- the store --------------------------------------------------------------------------
 
@@ -565,10 +393,3 @@ class MicroKernel(ABC):
                 sums.append(f.multiply_add(betas[part.widths[v]], old, value, fused=fused))
             advance(sums)
         return advance.results
-
-
-class _RowPointers(NamedTuple):
-    """Pointers that advance with the depth, and for each row of A its pointer and byte offset."""
-
-    bases: list[Value]
-    rows: list[tuple[int, Value]]
