@@ -3,29 +3,43 @@
 Each row is a form of a function. Ours and the peer's (NumPy, SciPy or PyTorch where installed) take turns in
 random order in one process, one thread each; the figures are the medians over rounds of a call's time in
 microseconds. The peer of a call with operands of PyTorch or JAX is ours with NumPy arrays; the difference
-takes the place of the ratio. "way" says whether a repeated call runs Python. Run it with
-``python benchmarks/calls.py`` on a quiet machine; ``--rounds N`` repeats more, ``--only TEXT`` takes some
-rows.
+takes the place of the ratio. "around" is what is left without the functions of machine code and of NumPy that the call runs,
+which are timed alone, as often in a loop of machine code. "way" says whether a repeated call runs Python. Run
+it with ``python benchmarks/calls.py`` on a quiet machine; ``--rounds N`` repeats more, ``--only TEXT`` takes
+some rows.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import math
 import random
 import statistics
 import sys
+import time
 import timeit
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 import tilewright as tw
+from tilewright.calls import repeated
+from tilewright.calls.recording import Recording
+from tilewright.calls.thunks import thunk_of, word_of
+from tilewright.llvm.build import Callee, Module
+from tilewright.llvm.jit import Linked
+from tilewright.llvm.target import data_layout, emit_object
+from tilewright.llvm.values import INT64, POINTER, VOID, int64
+from tilewright.machine.host import host_machine
 
 #: Calls of one measurement, and measurements of each function.
 CALLS, ROUNDS = 500, 15
+#: How often a function of machine code runs when it is timed alone, and the measurements of it.
+ALONE, TRIES = 2000, 5
 
 RNG = np.random.default_rng(0)
 
@@ -50,7 +64,7 @@ def optional(name: str) -> Any:
     return None
 
 
-def product_rows() -> Iterator[Row]:
+def product_rows(torch: Any) -> Iterator[Row]:
     """Forms of `matmul` and of NumPy's other products."""
     a, b, bias = values(8, 8), values(8, 8), values(8)
     wide, out = b.astype("f8"), np.empty((8, 8), "f4")
@@ -75,17 +89,24 @@ def product_rows() -> Iterator[Row]:
         more = (1,) if name == "tensordot" else ()
         call = None if theirs is None else (lambda t=theirs, x=first, y=second, m=more: t(x, y, *m))
         yield Row(name, lambda o=ours, x=first, y=second, m=more: o(x, y, *m), "numpy", call)
-    yield Row(
-        "einsum ij,jk->ik",
-        lambda: tw.einsum("ij,jk->ik", a, b),
-        "numpy",
-        lambda: np.einsum("ij,jk->ik", a, b),
-    )
     three = values(8, 8)
+    texts = {
+        "ij,jk->ik": (a, b),
+        "ij,jk,kl->il": (a, b, three),
+        "ij,ij->i": (a, b),
+        "ij->ji": (a,),
+        "ii": (a,),
+    }
+    for text, arrays in texts.items():
+        ours = lambda t=text, x=arrays: tw.einsum(t, *x)  # noqa: E731
+        yield Row(f"einsum {text}", ours, "numpy", lambda t=text, x=arrays: np.einsum(t, *x))
+        if torch is not None:
+            tensors = tuple(map(torch.from_numpy, arrays))
+            call = lambda t=text, x=tensors: torch.einsum(t, *x)  # noqa: E731
+            yield Row(f"einsum {text} (torch)", ours, "torch", call)
+    compiled = tw.compile_einsum("ij,jk,kl->il", a, b, three)
     text = "ij,jk,kl->il"
-    yield Row(
-        "einsum of three", lambda: tw.einsum(text, a, b, three), "numpy", lambda: np.einsum(text, a, b, three)
-    )
+    yield Row("compile_einsum", lambda: compiled(a, b, three), "numpy", lambda: np.einsum(text, a, b, three))
     cube = values(4, 5, 6)
     yield Row("transpose", lambda: tw.transpose(a), "numpy", a.T.copy)
     turn = (2, 0, 1)
@@ -105,12 +126,61 @@ def product_rows() -> Iterator[Row]:
     yield Row("kernel.native", lambda: kernel.native(a, b, out), "numpy", lambda: np.matmul(a, b, out=out))
 
 
+def other_rows() -> Iterator[Row]:
+    """Operands of other types, results in other places, and reductions."""
+    a, b, out = values(8, 8), values(8, 8), values(8, 8)
+    narrow, wide = values(8, 8, dtype="f2"), (values(8, 8, dtype="f8"), values(8, 8, dtype="f8"))
+    truths, more = a > 0, b > 0
+    first, second = ((a + 1j * b).astype("c8") for _ in range(2))
+    whole = RNG.integers(0, 9, (8, 8))
+    bytes_, signed = whole.astype("u1"), whole.astype("i1")
+    np_matmul = np.matmul
+    yield Row("matmul bool", lambda: tw.matmul(truths, more), "numpy", lambda: np_matmul(truths, more))
+    yield Row("matmul int64", lambda: tw.matmul(whole, whole), "numpy", lambda: np_matmul(whole, whole))
+    yield Row(
+        "matmul complex alpha=",
+        lambda: tw.matmul(first, second, alpha=2j),
+        "numpy",
+        lambda: np.complex64(2j) * np_matmul(first, second),
+    )
+    yield Row(
+        "matmul f64, out f32",
+        lambda: tw.matmul(*wide, out),
+        "numpy",
+        lambda: np_matmul(*wide, out=out, casting="same_kind"),
+    )
+    yield Row("matmul strided", lambda: tw.matmul(a[::-1], b.T), "numpy", lambda: np_matmul(a[::-1], b.T))
+    yield Row(
+        "matmul_integer",
+        lambda: tw.matmul_integer(bytes_, signed, 3, 1),
+        "numpy",
+        lambda: np_matmul(bytes_.astype("i4") - 3, signed.astype("i4") - 1),
+    )
+    yield Row(
+        "exp, out f16",
+        lambda: tw.exp(a, out=narrow),
+        "numpy",
+        lambda: np.exp(a, out=narrow, casting="same_kind"),
+    )
+    for name in ("exp", "tanh", "relu"):
+        theirs = getattr(np, name, lambda x: np.maximum(x, 0))
+        ours = getattr(tw, name)
+        yield Row(name, lambda f=ours: f(a), "numpy", lambda f=theirs: f(a))
+    for name in ("sum", "mean", "max", "min"):
+        ours, theirs = getattr(tw, name), getattr(np, name)
+        yield Row(name, lambda f=ours: f(a, 1), "numpy", lambda f=theirs: f(a, 1))
+        yield Row(f"{name} int64", lambda f=ours: f(whole, 1), "numpy", lambda f=theirs: f(whole, 1))
+    tiles = values(2, 2, 8, 4), values(3, 2, 8, 4)
+    yield Row("mmt4d", lambda: tw.mmt4d(*tiles), "numpy", lambda: np.einsum("mkij,nkhj->mnih", *tiles))
+    blas = optional("scipy.linalg.blas")
+    syr2k = None if blas is None else (lambda: blas.ssyr2k(1.0, a, b))
+    yield Row("syr2k", lambda: tw.syr2k(a, b), "scipy", syr2k)
+    yield Row("kron of vectors", lambda: tw.kron(a[0], b[0]), "numpy", lambda: np.kron(a[0], b[0]))
+
+
 def layer_rows(torch: Any) -> Iterator[Row]:
     """Linear layers, attention and functions of rows, beside PyTorch."""
-    x, weight, bias = values(8, 64), values(64, 64), values(64)
-    cube, tx = values(2, 4, 64), None
-    packed = tw.pack(weight.T)
-    eight = tw.quantize_weights(weight.T)
+    x, weight, bias, cube = values(8, 64), values(64, 64), values(64), values(2, 4, 64)
     q, k, v = (values(1, 2, 8, 8) for _ in range(3))
     mask = RNG.random((8, 8)) > 0.3
     scale, shift = values(64), values(64)
@@ -120,35 +190,80 @@ def layer_rows(torch: Any) -> Iterator[Row]:
         tx, tw_, tb, tc = (torch.from_numpy(one) for one in (x, weight, bias, cube))
         tq, tk, tv = (torch.from_numpy(one) for one in (q, k, v))
         tm, ts, th = torch.from_numpy(mask), torch.from_numpy(scale), torch.from_numpy(shift)
+        visible = torch.arange(8)[None, :] < 6
         dot = nn.scaled_dot_product_attention
+        leaves = [one.clone().requires_grad_() for one in (tq, tk, tv)]
+        result = dot(*leaves)
+
+        def backward() -> Any:
+            return torch.autograd.grad(result, leaves, tq, retain_graph=True)
+
         calls = {
             "linear": lambda: nn.linear(tx, tw_, tb),
+            "plain": lambda: nn.linear(tx, tw_),
             "gelu": lambda: nn.gelu(nn.linear(tc, tw_, tb)),
             "attention": lambda: dot(tq, tk, tv),
             "causal": lambda: dot(tq, tk, tv, is_causal=True),
             "mask": lambda: dot(tq, tk, tv, attn_mask=tm),
+            "lengths": lambda: dot(tq, tk, tv, attn_mask=visible),
+            "backward": backward,
             "softmax": lambda: nn.softmax(tx, -1),
+            "log_softmax": lambda: nn.log_softmax(tx, -1),
             "layer_norm": lambda: nn.layer_norm(tx, (64,), ts, th),
+            "norm": lambda: nn.layer_norm(tx, (64,)),
+            "stats": lambda: torch.native_layer_norm(tx, (64,), ts, th, 1e-5),
             "rms_norm": lambda: nn.rms_norm(tx, (64,), ts),
             "gelu_alone": lambda: nn.gelu(tx),
-            "sum": lambda: tx.sum(-1),
+            "silu": lambda: nn.silu(tx),
         }
     peer = calls.get
-    yield Row("linear, bias", lambda: tw.linear(x, weight, bias), "torch", peer("linear"))
+    turned = weight.T
+    weights = {
+        "array": weight,
+        "packed": tw.pack(turned),
+        "int8": tw.quantize_weights(turned),
+        "int8 with zeros": tw.quantize_weights(turned, symmetric=False),
+        "int8 in groups": tw.quantize_weights(turned, group=32),
+        "int4": tw.quantize_weights(turned, bits=4, group=32),
+    }
+    for name, one in weights.items():
+        yield Row(f"linear {name}", lambda w=one: tw.linear(x, w), "torch", peer("plain"))
+        yield Row(f"linear {name}, bias", lambda w=one: tw.linear(x, w, bias), "torch", peer("linear"))
+        yield Row(
+            f"linear {name}, 3-D, gelu", lambda w=one: tw.linear(cube, w, bias, "gelu"), "torch", peer("gelu")
+        )
+    rows = tw.quantize_rows(x)
     yield Row(
-        "linear packed, 3-D, gelu", lambda: tw.linear(cube, packed, bias, "gelu"), "torch", peer("gelu")
+        "linear int8, int8 rows", lambda: tw.linear(rows, weights["int8"], bias), "torch", peer("linear")
     )
-    yield Row("linear int8 weights", lambda: tw.linear(x, eight, bias), "torch", peer("linear"))
+    yield Row("quantize_rows", lambda: tw.quantize_rows(x))
+    lengths, offsets = np.array([6]), np.array([0, 3, 8])
+    packed = values(2, 8, 8)
     yield Row("attention", lambda: tw.attention(q, k, v), "torch", peer("attention"))
     yield Row("attention causal", lambda: tw.attention(q, k, v, causal=True), "torch", peer("causal"))
     yield Row("attention mask", lambda: tw.attention(q, k, v, mask=mask), "torch", peer("mask"))
-    yield Row("attention lse", lambda: tw.attention(q, k, v, return_lse=True))
+    yield Row(
+        "attention kv_lengths", lambda: tw.attention(q, k, v, kv_lengths=lengths), "torch", peer("lengths")
+    )
+    yield Row("attention packed", lambda: tw.attention(packed, packed, packed, cu_seqlens_q=offsets))
+    yield Row("attention lse", lambda: tw.attention(q, k, v, return_lse=True), "torch", peer("attention"))
     out, lse = tw.attention(q, k, v, return_lse=True)
-    yield Row("attention_backward", lambda: tw.attention_backward(q, q, k, v, out, lse))
+    yield Row(
+        "attention_backward", lambda: tw.attention_backward(q, q, k, v, out, lse), "torch", peer("backward")
+    )
     yield Row("softmax", lambda: tw.softmax(x), "torch", peer("softmax"))
+    yield Row("log_softmax", lambda: tw.log_softmax(x), "torch", peer("log_softmax"))
+    yield Row("layer_norm(x)", lambda: tw.layer_norm(x), "torch", peer("norm"))
     yield Row("layer_norm(x, w, b)", lambda: tw.layer_norm(x, scale, shift), "torch", peer("layer_norm"))
+    yield Row(
+        "layer_norm return_stats",
+        lambda: tw.layer_norm(x, scale, shift, return_stats=True),
+        "torch",
+        peer("stats"),
+    )
     yield Row("rms_norm(x, w)", lambda: tw.rms_norm(x, scale), "torch", peer("rms_norm"))
     yield Row("gelu", lambda: tw.gelu(x), "torch", peer("gelu_alone"))
+    yield Row("silu", lambda: tw.silu(x), "torch", peer("silu"))
 
 
 def tensor_rows(*libraries: Any) -> Iterator[Row]:
@@ -180,6 +295,79 @@ def tensor_rows(*libraries: Any) -> Iterator[Row]:
                 "arrays",
                 lambda f=function, a=arrays: f(*a),  # type: ignore[misc]
             )
+
+
+class Kept(Recording):
+    """A recording that keeps the functions of a call with their arguments, to run them again."""
+
+    all: ClassVar[list[Kept]] = []
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.functions: list[tuple[Any, tuple[Any, ...]]] = []
+        self.of_numpy: list[Callable[[], Any]] = []
+        Kept.all.append(self)
+
+    def refuse(self, reason: str) -> None:
+        """Goes on: also of calls that are repeated elsewhere the functions are of interest."""
+        self.reason = self.reason or reason
+
+    def called(self, function: Any, arguments: tuple[Any, ...]) -> None:
+        self.functions.append((function, arguments))
+        super().called(function, arguments)
+
+    def numpy(
+        self, function: Any, arguments: tuple[Any, ...], names: tuple[str, ...] = (), *, quiet: bool = False
+    ) -> None:
+        count = len(arguments) - len(names)
+        named = dict(zip(names, arguments[count:], strict=True))
+        call = partial(np.copyto, *arguments, casting="unsafe") if function is None else None
+        self.of_numpy.append(call or partial(function, *arguments[:count], **named))
+        super().numpy(function, arguments, names, quiet=quiet)
+
+
+def loop_code() -> Linked:
+    """Machine code that runs a function of machine code many times."""
+    machine = host_machine()
+    module = Module("tw_alone", machine.triple, data_layout(machine))
+    names = [("thunk", POINTER), ("code", POINTER), ("words", POINTER), ("count", INT64)]
+    f = module.define("tw_alone", VOID, names, exported=True)
+    thunk, code, words, count = f.arguments.values()
+    with f.loop(int64(0), count, int64(1), "time"):
+        f.call(Callee(VOID, thunk.text), [code, words])
+    f.ret()
+    return Linked(emit_object(str(module), "tw_alone", machine), ("tw_alone",), {})
+
+
+def alone(call: Callable[[], Any], loop: Any) -> float:
+    """Microseconds of the functions that a call runs, each run alone; of calls that Python makes, 0."""
+    repeated.replay().table.clear()
+    Kept.all.clear()
+    before, repeated.Recording = repeated.Recording, Kept  # type: ignore[misc]
+    try:
+        call()
+    finally:
+        repeated.Recording = before  # type: ignore[misc]
+    total = 0.0
+    for recording in Kept.all[:1]:
+        for function, arguments in recording.functions:
+            words = [
+                word_of(kind, 0 if value is None else value) & (1 << 64) - 1
+                for kind, value in zip(function.kinds, arguments, strict=True)
+            ]
+            given = (ctypes.c_uint64 * len(words))(*words)
+            thunk = thunk_of(function)
+            assert thunk is not None
+            places = thunk.address, function.address, ctypes.addressof(given), ALONE
+            times = []
+            for _ in range(TRIES):
+                start = time.perf_counter()
+                loop(*places)
+                times.append(time.perf_counter() - start)
+            total += min(times) / ALONE * 1e6
+        for one in recording.of_numpy:
+            total += min(timeit.repeat(one, number=ALONE // 10, repeat=TRIES)) / (ALONE // 10) * 1e6
+    return total
 
 
 def runs_python(call: Callable[[], Any]) -> bool:
@@ -216,11 +404,8 @@ def main() -> None:
         torch.set_num_threads(1)
     limits = contextlib.nullcontext() if threadpoolctl is None else threadpoolctl.threadpool_limits(1)
     with limits:
-        rows = [
-            row
-            for row in (*product_rows(), *layer_rows(torch), *tensor_rows(torch, jax))
-            if options.only in row.form
-        ]
+        every = (*product_rows(torch), *other_rows(), *layer_rows(torch), *tensor_rows(torch, jax))
+        rows = [row for row in every if options.only in row.form]
         times: dict[tuple[str, bool], list[float]] = {}
         jobs = [(row, own) for row in rows for own in (True, False) if own or row.theirs is not None]
         for row, own in jobs:
@@ -235,23 +420,31 @@ def main() -> None:
                 times.setdefault((row.form, own), []).append(taken)
     version = "missing" if torch is None else torch.__version__
     print(f"NumPy {np.__version__}, PyTorch {version}; microseconds a call")
-    print(f"{'form':<26} {'ours':>8} {'peer':>8} {'ratio':>7}  way")
-    ratios = []
+    code = loop_code()
+    loop = code.function("tw_alone", (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64))
+    print(f"{'form':<28} {'ours':>8} {'around':>8} {'peer':>8} {'ratio':>7}  way")
+    ratios, most = [], (0.0, "")
+    in_python = {row.form for row in rows if runs_python(row.ours)}
     for row in rows:
         ours = statistics.median(times[row.form, True])
-        way = "Python" if runs_python(row.ours) else "machine code"
+        python = row.form in in_python
+        way = "Python" if python else "machine code"
+        around = ours if python else max(ours - alone(row.ours, loop), 0.0)
+        most = max(most, (around, row.form))
         peer, ratio = "", ""
         if row.theirs is not None:
             theirs = statistics.median(times[row.form, False])
             if row.peer == "arrays":
                 peer, ratio = f"{theirs:.2f}", f"{ours - theirs:+.2f} us"
             else:
-                ratios.append(theirs / ours)
+                ratios.append((theirs / ours, row.form))
                 peer, ratio = f"{theirs:.2f}", f"{theirs / ours:.2f}"
-        print(f"{row.form:<26} {ours:>8.2f} {peer:>8} {ratio:>7}  {way}{'' if row.theirs else ', no peer'}")
+        rest = "" if row.theirs else ", no peer"
+        print(f"{row.form:<28} {ours:>8.2f} {around:>8.2f} {peer:>8} {ratio:>7}  {way}{rest}")
+    print(f"most around the kernel: {most[0]:.2f} us, {most[1]}")
     if ratios:
-        mean = math.exp(statistics.fmean(map(math.log, ratios)))
-        print(f"ratio to the peer: geometric mean {mean:.2f}, worst {min(ratios):.2f}")
+        mean = math.exp(statistics.fmean(math.log(ratio) for ratio, _ in ratios))
+        print(f"ratio to the peer: geometric mean {mean:.2f}, worst {min(ratios)[0]:.2f}, {min(ratios)[1]}")
 
 
 if __name__ == "__main__":
