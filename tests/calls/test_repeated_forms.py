@@ -116,3 +116,17 @@ def test_numbers_of_numpy_as_options() -> None:
     halved = [matmul(a, b, alpha=kind(1)) for kind in (np.float16, np.float32, np.int8)]
     for two, one in zip(doubled, halved, strict=True):
         assert np.array_equal(two, 2 * one)
+
+
+def test_products_of_bytes_with_zero_points() -> None:
+    a, b = (RNG.integers(0, 100, (4, 5)).astype(kind) for kind in ("u1", "i1"))
+    b = b.T.copy()
+    check(tw.matmul_integer, a, b)
+    check(lambda x, y: tw.matmul_integer(x, y, 3, 1), a, b)
+    check(lambda x, y: tw.matmul_integer(x, y, 3), a, b)
+    check(lambda x, y: tw.matmul_integer(x, y, None, np.int8(-2)), a, b)
+    check(lambda x, y, out: tw.matmul_integer(x, y, 3, 1, out=out), a, b, np.zeros((4, 4), "i4"))
+    check(lambda x, y: tw.matmul_integer(x, y, 3, 1), a[0], b)
+    check(lambda x, y: tw.matmul_integer(x, y, 3, 1), RNG.integers(0, 100, (2, 4, 5)).astype("u1"), b)
+    check(tw.matmul_integer, a, b, a[:, 0].copy(), b[0].copy())
+    check(tw.matmul_integer, a, b, np.array(3, "u1"), np.array([[1]], "i1"))

@@ -7,23 +7,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.calls.exchange import exchanging
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, broadcast_shapes, whole_strides
+from tilewright.calls.pieces import as_type, contiguous, copy_to
+from tilewright.calls.recording import constant, element, new_array, numpy_call, repeatable
+from tilewright.calls.repeated import repeated
 from tilewright.errors import InvalidZeroPoint, UnsupportedDtype
-from tilewright.errors.callers import named_in_errors
 from tilewright.ops.gemm.call import (
     Shapes,
     check_array,
     check_out,
     convert,
     direct_out,
+    matmul,
     merge_rows,
     product_shapes,
     product_types,
 )
 from tilewright.ops.gemm.kernel import matmul_kernel
-from tilewright.ops.matmul.public import matmul
+from tilewright.spec.arguments import contents_read
 from tilewright.spec.epilogue import Along, Bias, Epilogue
 from tilewright.threads.pool import limited
 from tilewright.typing import ArrayLike
@@ -33,13 +35,13 @@ _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
 
 class _ZeroPoint(NamedTuple):
-    """The zero point of an operand as 64-bit integers.
+    """The zero point of an operand as 32-bit integers.
 
     Attributes
     ----------
     values : of shape (..., m, 1) for a, (..., 1, n) for b; (1, 1) where one number is for all.
     one : whether it is one number.
-    none : whether all are 0.
+    none : whether it is known that all are 0.
     """
 
     values: Array
@@ -59,12 +61,16 @@ def _zero_point(value: Any, name: str, operand: Array, axis: int) -> _ZeroPoint:
     limits = np.iinfo(operand.dtype)
     if array.dtype.kind not in "iu":
         raise InvalidZeroPoint(name=name, found=f"of dtype {array.dtype}", required="integers")
+    given = isinstance(value, np.ndarray)
+    if given and array.dtype != operand.dtype:
+        contents_read(array)  # any integer of the operand's own type is valid
     if array.size and not limits.min <= int(array.min()) <= int(array.max()) <= limits.max:
         found = f"from {array.min()} to {array.max()}"
         raise InvalidZeroPoint(name=name, found=found, required=f"values of {operand.dtype}")
     if array.size == 1:
-        number = array.reshape(1, 1).astype(np.int64)
-        return _ZeroPoint(number, one=True, none=not number.any())
+        number = array.reshape(1, 1)
+        none = not given and not number.any()
+        return _ZeroPoint(_cut(number if given else constant(number)), one=True, none=none)
     size, other = operand.shape[axis], -1 if axis == -2 else -2
     values = array if array.ndim != 1 else np.expand_dims(array, other)
     batch = operand.shape[:-2]
@@ -76,16 +82,24 @@ def _zero_point(value: Any, name: str, operand: Array, axis: int) -> _ZeroPoint:
     if not fits:
         of = f"({size},), or (..., {size}, 1)" if axis == -2 else f"({size},), or (..., 1, {size})"
         raise InvalidZeroPoint(name=name, found=f"of shape {array.shape}", required=f"one number, {of}")
-    return _ZeroPoint(values.astype(np.int64), one=False, none=not values.any())
+    return _ZeroPoint(_cut(values), one=False, none=False)
 
 
 def _cut(array: Array) -> Array:
-    """64-bit integers modulo 2^32, as int32."""
-    return array.astype(np.int32)
+    """Integers modulo 2^32, as int32."""
+    return as_type(array, _INT32)
 
 
-@named_in_errors
-@exchanging
+def _combined(function: Any, a: Array, b: Array) -> Array:
+    """What a function of NumPy makes of 32-bit integers, modulo 2^32."""
+    shape = broadcast_shapes(a.shape, b.shape)
+    assert shape is not None
+    found = new_array(shape, _INT32)
+    numpy_call(function, a, b, found)
+    return found
+
+
+@repeated
 def matmul_integer(
     a: ArrayLike,
     b: ArrayLike,
@@ -134,7 +148,9 @@ def matmul_integer(
     array([[8]], dtype=int32)
     """
     with limited(threads):
-        return _product(a, b, a_zero_point, b_zero_point, out)
+        found = _product(a, b, a_zero_point, b_zero_point, out)
+    repeatable()
+    return found
 
 
 def _product(a: Any, b: Any, a_zero_point: Any, b_zero_point: Any, out: Any) -> Array:
@@ -154,13 +170,12 @@ def _product(a: Any, b: Any, a_zero_point: Any, b_zero_point: Any, out: Any) -> 
         target = given[..., np.newaxis] if given_b.ndim == 1 else given
         target = target[..., np.newaxis, :] if given_a.ndim == 1 else target
     else:
-        target = np.empty(full, _INT32)
+        target = new_array(full, _INT32)
     _multiply(left, right, target, (zero_a, zero_b), shapes)
     if given is None:
-        result: Array = target.reshape(shapes.result)[()]
-        return result
+        return element(target.reshape(shapes.result))
     if not np.may_share_memory(given, target):
-        np.copyto(given, target.reshape(shapes.result), casting="unsafe")
+        copy_to(given, target.reshape(shapes.result), "unsafe")
     return given
 
 
@@ -171,28 +186,39 @@ def _multiply(a: Array, b: Array, c: Array, zeros: tuple[_ZeroPoint, _ZeroPoint]
         matmul(a, b, c, dtype=_INT32)
         return
     k = shapes.k
-    columns = rows = np.zeros((1, 1), np.int64)
+    columns = rows = zero = constant(np.zeros((1, 1), _INT32))
     if not zero_a.none:  # ones of b's type: no other kernel
-        columns = matmul(np.ones((1, k), a.dtype), b, dtype=_INT32).astype(np.int64)
+        columns = matmul(constant(np.ones((1, k), a.dtype)), b, dtype=_INT32)
     if not zero_b.none:
-        rows = matmul(a, np.ones((k, 1), b.dtype), dtype=_INT32).astype(np.int64)
-    rows = rows - k * zero_a.values
+        rows = matmul(a, constant(np.ones((k, 1), b.dtype)), dtype=_INT32)
+        if not zero_a.none:
+            depth = constant(np.full((1, 1), k).astype(_INT32))
+            rows = _combined(np.subtract, rows, _combined(np.multiply, zero_a.values, depth))
     if zero_a.one and zero_b.one:
         tall_a, _, tall_c = merge_rows(a, b, c)
         if tall_a.ndim == b.ndim == tall_c.ndim == 2 and whole_strides(tall_a) and whole_strides(b):
-            by_row = (-rows * zero_b.values).reshape(-1, 1)
-            _with_biases(tall_a, b, tall_c, -zero_a.values * columns, by_row)
+            by_column = zero if zero_a.none else _combined(np.multiply, columns, _negative(zero_a.values))
+            by_row = zero if zero_b.none else _combined(np.multiply, rows, _negative(zero_b.values))
+            _with_biases(tall_a, b, tall_c, by_column, by_row.reshape(-1, 1))
             return
     # Both terms are a product of depth 2, into which A·B is added.
     batch = _common(rows, zero_a.values)
-    first = np.empty((*batch, shapes.m, 2), _INT32)
-    first[..., :1], first[..., 1:] = _cut(-zero_a.values), _cut(-rows)
+    first = new_array((*batch, shapes.m, 2), _INT32)
+    numpy_call(np.negative, zero_a.values, first[..., :1])
+    numpy_call(np.negative, rows, first[..., 1:])
     batch = _common(columns, zero_b.values)
-    second = np.empty((*batch, 2, shapes.n), _INT32)
-    second[..., :1, :], second[..., 1:, :] = _cut(columns), _cut(zero_b.values)
+    second = new_array((*batch, 2, shapes.n), _INT32)
+    copy_to(second[..., :1, :], columns)
+    copy_to(second[..., 1:, :], zero_b.values)
     first = np.broadcast_to(first, (*c.shape[:-2], *first.shape[-2:]))
     matmul(first, second, c)
     matmul(a, b, c, beta=1)
+
+
+def _negative(array: Array) -> Array:
+    found = new_array(array.shape, _INT32)
+    numpy_call(np.negative, array, found)
+    return found
 
 
 def _common(sums: Array, values: Array) -> tuple[int, ...]:
@@ -207,7 +233,7 @@ def _with_biases(a: Array, b: Array, c: Array, by_column: Array, by_row: Array) 
     kernel = matmul_kernel(
         product_types(a.dtype, b.dtype, _INT32), Epilogue((Bias(Along.COLUMN), Bias(Along.ROW)))
     )
-    column = np.ascontiguousarray(np.broadcast_to(_cut(by_column), (1, c.shape[1])))
-    row = np.ascontiguousarray(np.broadcast_to(_cut(by_row), (c.shape[0], 1)))
+    column = contiguous(np.broadcast_to(by_column, (1, c.shape[1])))
+    row = contiguous(np.broadcast_to(by_row, (c.shape[0], 1)))
     with kernel.pool.block() as scratch:
         kernel.run(a, b, c, 1, 0, scratch, (column, row))
