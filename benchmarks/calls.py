@@ -3,10 +3,10 @@
 Each row is a form of a function. Ours and the peer's (NumPy, SciPy or PyTorch where installed) take turns in
 random order in one process, one thread each; the figures are the medians over rounds of a call's time in
 microseconds. The peer of a call with operands of PyTorch or JAX is ours with NumPy arrays; the difference
-takes the place of the ratio. "around" is what is left without the functions of machine code and of NumPy that the call runs,
-which are timed alone, as often in a loop of machine code. "way" says whether a repeated call runs Python. Run
-it with ``python benchmarks/calls.py`` on a quiet machine; ``--rounds N`` repeats more, ``--only TEXT`` takes
-some rows.
+takes the place of the ratio. "around" is what is left without the functions of machine code and of NumPy that
+the call runs, which are timed alone. "way" says whether a repeated call runs Python. Run it with
+``python benchmarks/calls.py`` on a quiet machine; ``--rounds N`` repeats more, ``--only TEXT`` takes some
+rows.
 """
 
 from __future__ import annotations
