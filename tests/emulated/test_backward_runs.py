@@ -9,6 +9,7 @@ from pathlib import Path
 import backward_calls as calls
 import numpy as np
 import pytest
+from shares import share
 from support import Array
 
 from emulated.case_file import Case, Placed, Signature, Values
@@ -82,10 +83,10 @@ def backward_case(kernel: Emitted, case: calls.Case, turn: int) -> Case:
 
 
 def backward_cases(kernels: Kernels, first: int) -> Iterator[Case]:
-    """Types take turns, and caches, small and as they are; the next machine begins with the other type."""
-    for turn, case in enumerate(CASES):
+    """Types take turns, and caches, small and as they are; in `make test` machines take two cases in turn."""
+    for turn, case in share(enumerate(CASES), 2, first):
         of_type = changed(case, dtype=tuple(ALLOWED)[(turn + turn // 2 + first) % len(ALLOWED)])
-        kernel = kernels.emit(of_type.problem, near=bool(turn % 2))
+        kernel = kernels.emit(of_type.problem, near=bool((turn // 2 + first // 2) % 2))
         yield backward_case(kernel, of_type, turn)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from shares import EVERY_TEST_RUNS
+from tiers import exhaustive
 
 from recognise.calls import SOURCES, calls
 from recognise.drivers import differences
@@ -19,12 +20,18 @@ from tilewright.loops.splice.plan import ProductStrategy
 
 #: Each source by its compiler, and one by a clang that is newer by some versions.
 PROGRAMS = [*SOURCE_TOOLCHAINS.items(), ("conditions.c", ZIG)]
+#: In `make test` the newer clang alone compiles its source.
+REPEATED = ("conditions.c", CLANG)
 #: Programs of which `make test` compiles the smallest kernels: what is found in them, and how it is called,
 #: do not depend on the strategy. The others choose at run time.
 SMALLEST = {("orders.c", CLANG), ("types.c", CLANG), ("forms.c", CLANG), ("products.rs", RUSTC), PROGRAMS[-1]}
 
 
-@pytest.mark.parametrize(("source", "toolchain"), PROGRAMS, ids=lambda part: getattr(part, "name", part))
+@pytest.mark.parametrize(
+    ("source", "toolchain"),
+    [pytest.param(*one, marks=exhaustive if one == REPEATED and ZIG.program else ()) for one in PROGRAMS],
+    ids=lambda part: getattr(part, "name", part),
+)
 def test_loops_of_a_program(
     source: str, toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
