@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 from shares import share
+from support import Array
 
 from emulated.case_file import UNREAD, UNWRITTEN, Case, Placed, Scalars, Signature, Values, image
 from emulated.elements import Filling, allowed, cut, stored
+from emulated.emulators import emulator_of
 from emulated.kernels import Emitted, Kernels
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
@@ -92,8 +94,14 @@ def gemm_case(kernel: Emitted, shape: Shape, turn: int, filling: Filling = Filli
         strides(operand.layout, rows, columns, gap, turn + number)
         for number, (operand, (rows, columns)) in enumerate(zip(problem.operands, shapes, strict=True))
     ]
+    slack = emulator_of(kernel.machine).slack_bytes
+
+    def at_end(array: Array, step: tuple[int, int], number: int) -> bool:
+        """At which guard page; where masked lanes are read, lines without elements lie inside the memory."""
+        return min(step) < 0 if slack and not array.size else bool((turn + number // 2) % 3)
+
     places = [
-        Placed(*image(array, step, gap), argument=number, at_end=bool((turn + number // 2) % 3))
+        Placed(*image(array, step, gap), argument=number, at_end=at_end(array, step, number))
         for number, (array, step, gap) in enumerate(
             zip((a, b, c), steps, (UNREAD, UNREAD, UNWRITTEN), strict=True)
         )
