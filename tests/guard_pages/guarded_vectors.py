@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 from guarded import Bench, Case
+from shares import share
 
 import tilewright as tw
 from tilewright.macro.cost import in_place_limits
@@ -105,13 +106,15 @@ def mirrored(case: Case) -> Case:
 def cases(kernel: Any) -> Iterator[tuple[str, Case]]:
     """Every size with every layout that leads to its kind; ends and coefficients take turns.
 
+    In `make test` layouts take turns too, so that a size meets one of them.
+
     Of one column there is no mirror: a row has the order of all rows.
     """
     coefficients, sides = itertools.cycle(COEFFICIENTS), (False, True)
     ends = itertools.cycle(itertools.product(sides, sides, sides))
     for kind, layouts in LAYOUTS.items():
         for number, size in enumerate(getattr(Sizes(kernel), kind)()):
-            for layout in layouts:
+            for layout in share(layouts, len(layouts), number // 3):  # each third size is mirrored
                 case = Case(size, layout, next(ends), *next(coefficients))
                 yield kind, mirrored(case) if kind != "dots" and number % 3 == 0 else case
 

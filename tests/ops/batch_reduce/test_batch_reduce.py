@@ -92,7 +92,7 @@ EACH_LAYOUT = [[one] for one in LAYOUTS]
 SQUARES = (1, 5, 13, 23, 64, 100)
 
 
-@pytest.mark.parametrize(("row", "n", "layouts"), crossed(product(ROWS, SQUARES), EACH_LAYOUT, 3))
+@pytest.mark.parametrize(("row", "n", "layouts"), crossed(product(ROWS, SQUARES), EACH_LAYOUT, 5))
 def test_squares(row: str, n: int, layouts: tuple[str, str, str]) -> None:
     a, b, c = layouts
     check(compiled(row, BatchReduceGemm(n, n, n, 1, a=a, b=b, c=c, beta=n % 2)), gap=0)

@@ -47,7 +47,7 @@ class Case:
 
 
 @pytest.mark.parametrize(
-    ("chain", "dtype"), crossed([[chain] for chain in CHAINS], ["f32", "f64", "bf16", "f16"], 3), ids=str
+    ("chain", "dtype"), crossed([[chain] for chain in CHAINS], ["f32", "f64", "bf16", "f16"], 4), ids=str
 )
 def test_a_chain_has_the_bits_of_its_layers(dtype: str, chain: tuple[tuple[int, ...], Any]) -> None:
     sizes, activations = chain

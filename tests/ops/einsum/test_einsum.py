@@ -131,7 +131,7 @@ def check(*arguments: Any, **keywords: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_type(dtype: str) -> None:
-    for text, sizes in share(SUBSCRIPTS.items(), 2, DTYPES.index(dtype)):
+    for text, sizes in share(SUBSCRIPTS.items(), 4, DTYPES.index(dtype)):
         check(text, *operands(text, sizes, dtype))
 
 
