@@ -6,17 +6,19 @@ import gc
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from repeated_calls import check
+from repeated_calls import check, python_lines
 from support import Array, run_python
 
 import tilewright as tw
 from tilewright.calls.layout import native_entry_possible
 from tilewright.calls.recipe import MOST_RECIPES
 from tilewright.calls.repeated import replay
+from tilewright.errors import InvalidOperand, MaskedOperand, OperandMismatch, ShapeMismatch
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="no native entries in this interpreter")
 
@@ -202,3 +204,42 @@ assert _specials()._kernels
 assert not len(repeated.replay().table)
 """
     run_python("-c", code)
+
+
+def test_lists_of_numbers_are_operands() -> None:
+    """The third call makes arrays in machine code; lists that are no operands stay lists."""
+    a, b = [[1.0, 2.0], [3.0, 4.0]], [[5, 6], [7, 8]]
+    calls: list[tuple[Callable[[], Any], Any]] = [
+        (lambda: tw.matmul(a, b), np.matmul(a, b)),
+        (lambda: tw.matmul(a, [1, 0], alpha=2.0), 2 * np.matmul(a, [1, 0])),
+        (lambda: tw.einsum("ij,jk->ki", a, b), np.matmul(a, b).T),
+        (lambda: tw.tensordot(a, b, [[1], [0]]), np.matmul(a, b)),
+        (lambda: tw.transpose(a, [1, 0]), np.transpose(a)),
+        (lambda: tw.sum(b, axis=[0]), np.sum(b, axis=0)),  # type: ignore[arg-type]
+        (lambda: tw.relu(a), np.asarray(a)),
+    ]
+    for number, (call, expected) in enumerate(calls):
+        for _ in range(3):
+            call()
+        assert python_lines(call) == 0 or number == 3  # lists of axes are taken for operands
+        np.testing.assert_array_equal(call(), expected)
+    a[0][0] = 7.0
+    np.testing.assert_array_equal(tw.matmul(a, b), np.matmul(a, b))
+    for _ in range(3):  # labels are no operands
+        np.testing.assert_array_equal(tw.einsum(a, [0, 1], b, [1, 2]), np.matmul(a, b))
+
+
+def test_lists_that_stay_with_python() -> None:
+    a = [[1.0, 2.0], [3.0, 4.0]]
+    tw.matmul(a, a)
+    for _ in range(2):
+        with pytest.raises(MaskedOperand):
+            tw.matmul([np.ma.masked_array([1.0, 2.0], [False, True])], a)
+        with pytest.raises(InvalidOperand):
+            tw.matmul([[1.0, 2.0], [3.0]], a)
+        with pytest.raises(ShapeMismatch):
+            tw.matmul(a, [1.0, 2.0, 3.0])
+    kernel, out = tw.compile(tw.Gemm()), [[0.0]]
+    for _ in range(2):
+        with pytest.raises(OperandMismatch):
+            kernel(np.ones((1, 1), "f4"), np.ones((1, 1), "f4"), out)

@@ -28,6 +28,7 @@ def counted() -> CallCount:
 
 
 def test_calls_are_counted() -> None:
+    tw.matmul(A.tolist(), B)  # from here on, lists of numbers become arrays in machine code
     replay().table.clear()
     before = counted()
     for _ in range(10):
@@ -36,9 +37,9 @@ def test_calls_are_counted() -> None:
         tw.matmul(A, B, alpha=SCALAR)
         tw.matmul(A.tolist(), B, alpha=2.5)
     after = counted()
-    assert after.repeated - before.repeated == 9 + 2  # the scalar of NumPy has a key of its own
+    assert after.repeated - before.repeated == 9 + 2 + 3  # the scalar of NumPy has a key of its own
     assert after.first - before.first == 2
-    assert sum(after.python.values()) - sum(before.python.values()) == 3
+    assert sum(after.python.values()) - sum(before.python.values()) == 0
     assert "matmul" in str(tw.show_calls())
 
 
@@ -56,7 +57,7 @@ def test_counts_outlive_the_table() -> None:
     ("arguments", "reason"),
     [
         ((A, B), None),
-        ((A.tolist(), B), "not an array"),
+        ((A.tolist(), B), "lists of numbers"),
         ((np.ones((3, 5)).view(Subclass), B), "does not know"),
     ],
 )

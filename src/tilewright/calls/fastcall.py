@@ -32,8 +32,9 @@ from tilewright.threads.pool_memory import APART, State, TeamMemory
 from tilewright.threads.scratch import ScratchTable
 
 #: numpy/_core/code_generators/numpy_api.py, indices in the C API table of PyArray_Empty, PyArray_Return,
-#: PyArray_NewFromDescr, PyArray_SetBaseObject, PyArray_Scalar and PyArray_CopyInto.
+#: PyArray_NewFromDescr, PyArray_SetBaseObject, PyArray_Scalar, PyArray_CopyInto and PyArray_FromAny.
 API_EMPTY, API_RETURN, API_NEW_FROM_DESCR, API_SET_BASE, API_SCALAR, API_COPY_INTO = 184, 76, 94, 282, 60, 50
+API_FROM_ANY = 69
 
 #: Products of fewer multiply-adds keep the GIL: releasing and reacquiring it costs about 100 ns, and they
 #: take less than 5 us.

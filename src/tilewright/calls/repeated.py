@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 from tilewright.calls.afterwards import afterwards
 from tilewright.calls.exchange import Exchange, exchanged
 from tilewright.calls.layout import native_entry_possible, warn_of_python, why_not_native
+from tilewright.calls.lists import MOST_ARGUMENTS
 from tilewright.calls.recording import Recording
 from tilewright.calls.replay import Key, Replay
 from tilewright.errors import TilewrightError
@@ -115,6 +116,7 @@ class Repeated(Builtin):
         first.__qualname__ = f"{name}.__self__"  # what the builtin under this name has as its self
         super().__init__(first, name, module or function.__module__, doc or _text_of(function, name))
         _owners.append(first)
+        self._serves_lists = False
         self.refused = False  # whether a recording of some call was
 
     def in_python(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -137,6 +139,9 @@ class Repeated(Builtin):
         if not native_entry_possible():
             warn_of_python(levels=4)
             return function(*values, **options)
+        if list in map(type, arguments):
+            with afterwards(name):
+                self.serve_lists()
         if any(map(_is_operand, arguments)):
             _python[name, "an operand that is not an array"] += 1
             return function(*values, **options)
@@ -156,6 +161,22 @@ class Repeated(Builtin):
         with afterwards(name):
             self.remember(recording, arguments, named, result)
         return result
+
+    def serve_lists(self) -> None:
+        """From here on, machine code makes arrays of lists of numbers that are operands.
+
+        Operands are the positional parameters without a default, or what follows a text as subscripts.
+        """
+        if self._serves_lists or not self.speaks:  # kernels write into an argument
+            return
+        parameters = inspect.signature(self._called).parameters.values()
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        count = sum(one.kind in kinds and one.default is one.empty for one in parameters)
+        operands = slice(0, count) if count else slice(1, MOST_ARGUMENTS)
+        entry = replay()
+        entry.operands.add(self.fallback, self.function, operands)
+        self.connect(entry)
+        self._serves_lists = True
 
     def remember(
         self, recording: Recording, arguments: tuple[Any, ...], named: dict[str, Any], result: Any
@@ -280,7 +301,7 @@ def path_of(function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) ->
     if not native_entry_possible():
         return f"through Python: {why_not_native()}"
     if any(map(_is_operand, arguments)):
-        return "through Python: an operand that is not an array"
+        return "lists of numbers become arrays at each call, then as for these"
     key = replay().key(function.__self__, arguments, named)
     if key is None:
         return f"through Python: {_NO_KEY}"

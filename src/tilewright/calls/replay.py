@@ -16,6 +16,7 @@ from tilewright.calls.call_key import WORDS_AT_ONCE, KeyReader, KeyState, KnownK
 from tilewright.calls.fastcall import (
     API_COPY_INTO,
     API_EMPTY,
+    API_FROM_ANY,
     API_NEW_FROM_DESCR,
     API_SCALAR,
     API_SET_BASE,
@@ -26,6 +27,7 @@ from tilewright.calls.fastcall import (
     python_symbols,
 )
 from tilewright.calls.layout import ARRAY_DATA, LAYOUT, TUPLE_ITEM, TUPLE_SIZE, numpy_api
+from tilewright.calls.lists import Operands, emit_fallback
 from tilewright.calls.recipe import (
     ALIGNMENT,
     BASES,
@@ -87,6 +89,10 @@ class _Entry(FastFunction):
         self.blocks: list[Value] = []
         self.increment = module.declare("tw_incref", VOID, (POINTER,))
         self.decrement = module.declare("tw_decref", VOID, (POINTER,))
+
+    def python(self) -> Callee:
+        """What makes calls without a recipe: Python, after lists of numbers have become arrays."""
+        return emit_fallback(self.module)
 
     def word(self, record: Value, field: IntEnum) -> Value:
         """An integer of a recipe, a step or an array."""
@@ -594,13 +600,14 @@ class Replay:
     """The entry of this process, its recipes, and the functions that have it."""
 
     def __init__(self) -> None:
-        self.table, self.kinds = RecipeTable(), KnownKinds()
+        self.table, self.kinds, self.operands = RecipeTable(), KnownKinds(), Operands()
         api = ctypes.pythonapi
         imports = {
             **python_symbols(),
             "tw_recipes": self.table.address,
             "tw_kinds": ctypes.addressof(self.kinds.table),
             "tw_torch": ctypes.addressof(torch_types.table),
+            "tw_operands": ctypes.addressof(self.operands),
             **{f"tw_{kind.__name__}": id(kind) for kind in (float, bool, int, str, tuple, list)},
             "tw_as_integer": address_of(api.PyLong_AsLongLongAndOverflow),
             "tw_as_text": address_of(api.PyUnicode_AsUTF8AndSize),
@@ -614,6 +621,7 @@ class Replay:
             "tw_copy_into": numpy_api(API_COPY_INTO),
             "tw_empty": numpy_api(API_EMPTY),
             "tw_scalar": numpy_api(API_SCALAR),
+            "tw_from_any": numpy_api(API_FROM_ANY),
             "tw_set_context": address_of(api.PyContextVar_Set),
             "tw_reset_context": address_of(api.PyContextVar_Reset),
             **{f"tw_{name}": id(thing) for name, thing in error_state().items()},
