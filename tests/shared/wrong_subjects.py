@@ -227,7 +227,8 @@ def _functions() -> Iterator[Subject]:
             name,
             partial(getattr, tw, name),
             {"x": arr(4, 5)},
-            {"axis": of(0), "out": arr(5), "keepdims": of(False), "threads": threads},
+            {"axis": of(0), "out": arr(5), "keepdims": of(False), "threads": threads}
+            | ({"dtype": of(None, np.float64)} if name in ("sum", "mean") else {}),
         )
     factors = {"out": arr(4, 4), "alpha": scalar, "lower": of(True, False), "threads": threads}
     yield Subject("syrk", lambda: tw.syrk, {"a": arr(4, 5)}, {**factors, "beta": zero})

@@ -99,7 +99,10 @@ class InvalidGroup(TilewrightError, ValueError):
 class ScaleShape(TilewrightError, ValueError):
     """Invalid shape of scales or zero points: not one for each group and column."""
 
-    message = "{name} have shape {found}, must be {required}: one for each group of depths and each column"
+    message = "{name} have shape {found}, must be {required}: one for each {each}"
+
+    def __init__(self, *, each: str = "group of depths and each column", **fields: object) -> None:
+        super().__init__(each=each, **fields)
 
 
 class QuantisedWeight(TilewrightError, ValueError):

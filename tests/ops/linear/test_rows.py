@@ -10,7 +10,14 @@ import pytest
 from support import Array
 
 import tilewright as tw
-from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedWeight, ScaleShape, UnsupportedArgument
+from tilewright.errors import (
+    InvalidChoice,
+    InvalidOperand,
+    QuantisedWeight,
+    ScalarOperand,
+    ScaleShape,
+    UnsupportedArgument,
+)
 from tilewright.typing import ActivationName
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -144,13 +151,13 @@ def test_bad_input() -> None:
         tw.matmul(rows, packed, dtype=np.float64)
     with pytest.raises(UnsupportedArgument, match="alpha"):
         tw.matmul(rows, packed, alpha=2)
-    with pytest.raises(InvalidOperand):
-        tw.quantize_rows(np.ones(3))
+    with pytest.raises(ScalarOperand, match="quantize_rows: operand x has 0 dimensions"):
+        tw.quantize_rows(np.float32(3))
     with pytest.raises(InvalidOperand):
         tw.quantize_rows(np.ones((2, 2), complex))
     with pytest.raises(InvalidOperand):
         tw.QuantizedRows(np.ones((2, 2)), np.ones(2))
-    with pytest.raises(ScaleShape):
+    with pytest.raises(ScaleShape, match=r"must be \(2,\): one for each row of q"):
         tw.QuantizedRows(np.ones((2, 2), np.int8), np.ones(3))
     with pytest.raises(ScaleShape):
         tw.QuantizedRows(np.ones((2, 2), np.int8), np.ones(2), np.ones(1))

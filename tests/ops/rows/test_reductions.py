@@ -219,6 +219,33 @@ def test_integers_and_truth_values(name: str, dtype: str) -> None:
     np.testing.assert_allclose(function(strided, (0, 2)), like(strided, axis=(0, 2)))
 
 
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u4", "i8", "f4", "f8"])
+@pytest.mark.parametrize("given", ["?", "i1", "u2", ">i4", "u8", "f4", "f8"])
+def test_sums_in_a_type(given: str, dtype: str) -> None:
+    """Elements are converted to it first, as NumPy does; integers wrap around."""
+    for shape in ((5, 6, 7), (0, 3, 2), (90, 60)):
+        x = np.random.default_rng(4).integers(0, 100, shape).astype(given)
+        for axis in (None, 0, (0, 1), ()):
+            found, expected = tw.sum(x, axis, dtype=dtype), np.sum(x, axis=axis, dtype=dtype)
+            assert (type(found), found.dtype, found.shape) == (type(expected), expected.dtype, expected.shape)
+            np.testing.assert_array_equal(found, expected)
+    out = np.zeros((1, 60), dtype)
+    assert tw.sum(x, 0, out, dtype=dtype, keepdims=True) is out
+    np.testing.assert_array_equal(out, np.sum(x, axis=0, dtype=dtype, keepdims=True))
+    half = np.array([1.5, 2.5], np.float32)
+    np.testing.assert_array_equal(tw.sum(half, dtype=dtype), np.sum(half, dtype=dtype))
+
+
+def test_means_in_a_type() -> None:
+    x = np.arange(12, dtype=np.int16).reshape(3, 4)
+    found = tw.mean(x, 1, dtype=np.float32)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, np.mean(x, axis=1, dtype=np.float32))
+    for function, dtype in ((tw.mean, "i4"), (tw.sum, "c8"), (tw.sum, "M8[s]"), (tw.sum, object)):
+        with pytest.raises(UnsupportedDtype):
+            function(x, dtype=dtype)
+
+
 @every_name
 @pytest.mark.parametrize("dtype", [F32, F64, BF16, F16], ids=str)
 def test_no_axes(name: str, dtype: DType) -> None:

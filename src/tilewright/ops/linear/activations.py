@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.pieces import PIECE, contiguous
 from tilewright.calls.promotion import store
-from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedWeight, ScaleShape, shown
+from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedWeight, ScalarOperand, ScaleShape, shown
 from tilewright.errors.callers import named_in_errors
 from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
@@ -46,15 +47,15 @@ _MIDDLE = Elements.I8.middle
 
 @dataclass(frozen=True, eq=False)
 class QuantizedRows:
-    """A matrix of 8-bit integers with one scale per row: it represents scales[:, None] * q.
+    """Rows of 8-bit integers with one scale each: they represent scales[..., None] * q.
 
     Made by `tilewright.quantize_rows`, or from existing integers and scales.
 
     Attributes
     ----------
-    q : int8, shape (m, k), contiguous.
-    scales : float32, shape (m,). NaN makes every result of its row NaN.
-    sums : int32, shape (m,): the sums of the rows of q, computed by default.
+    q : int8, shape (..., k), contiguous.
+    scales : float32, shape (...). NaN makes every result of its row NaN.
+    sums : int32, shape (...): the sums of the rows of q, computed by default.
 
     Raises
     ------
@@ -74,32 +75,35 @@ class QuantizedRows:
 
     def __post_init__(self) -> None:
         q = as_array(self.q, "q")
-        if q.dtype != np.int8 or q.ndim != 2:
-            raise InvalidOperand(name="q", reason=f"it is {q.dtype} of {q.ndim} dimensions, not int8 of 2")
-        m = q.shape[0]
-        scales = np.ascontiguousarray(check_numbers(as_array(self.scales, "scales"), "scales"), np.float32)
-        if scales.shape != (m,):
-            raise ScaleShape(name="scales", found=scales.shape, required=(m,))
+        if q.dtype != np.int8 or q.ndim < 1:
+            reason = f"it is {q.dtype} of {q.ndim} dimensions, not int8 of at least one"
+            raise InvalidOperand(name="q", reason=reason)
+        scales = _numbers(self.scales, "scales", q.shape[:-1], np.float32)
         sums = (
-            q.sum(axis=1, dtype=np.int32)
+            np.asarray(q.sum(axis=-1, dtype=np.int32))
             if self.sums is None
-            else np.ascontiguousarray(check_numbers(as_array(self.sums, "sums"), "sums"), np.int32)
+            else _numbers(self.sums, "sums", q.shape[:-1], np.int32)
         )
-        if sums.shape != (m,):
-            raise ScaleShape(name="sums", found=sums.shape, required=(m,))
         set_fields(self, q=np.ascontiguousarray(q), scales=scales, sums=sums)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Shape of the matrix."""
-        m, k = self.q.shape
-        return m, k
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array that the rows represent."""
+        return self.q.shape
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("quantised rows become an array by a multiplication")
-        found = self.q * self.scales[:, np.newaxis]
+        found = self.q * self.scales[..., np.newaxis]
         return found if dtype is None else found.astype(dtype)
+
+
+def _numbers(value: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Numbers of rows, one for each."""
+    found = check_numbers(as_array(value, name), name)
+    if found.shape != shape:
+        raise ScaleShape(name=name, found=found.shape, required=shape, each="row of q")
+    return np.asarray(found, dtype, order="C")
 
 
 @once
@@ -129,7 +133,7 @@ def quantize_rows(x: ArrayLike) -> QuantizedRows:
     Parameters
     ----------
     x : array_like
-        Shape (m, k), float32, float16 or bfloat16; anything else is converted to float32.
+        Shape (..., k), float32, float16 or bfloat16; anything else is converted to float32.
 
     Returns
     -------
@@ -150,14 +154,16 @@ def quantize_rows(x: ArrayLike) -> QuantizedRows:
            [64., 64., 64.]], dtype=float32)
     """
     array = as_array(x, "x")
-    if array.ndim != 2:
-        raise InvalidOperand(name="x", reason=f"it has {array.ndim} dimensions, not 2")
+    if not array.ndim:
+        raise ScalarOperand(name="x")
     native = array.dtype.newbyteorder("=")
     dtype = next((kind for kind in _TYPES if kind.numpy == native), F32)
     if dtype is F32 and not np.can_cast(native, np.float32, "same_kind"):
         raise InvalidOperand(name="x", reason=f"its dtype {array.dtype} is not a float type")
     given = contiguous(array, dtype.numpy)
-    m, k = given.shape
+    leading, k = given.shape[:-1], given.shape[-1]
+    m = math.prod(leading)
+    given = given.reshape(m, k)
     q, scales, sums = np.empty((m, k), np.int8), np.empty(m, np.float32), np.empty(m, np.int32)
     if m:
         function = row_function(dtype)
@@ -166,7 +172,7 @@ def quantize_rows(x: ArrayLike) -> QuantizedRows:
             rows = slice(first, first + step)
             places = [data_address(array[rows]) for array in (given, q, scales, sums)]
             function(places[0], k, min(step, m - first), k, places[1], k, places[2], places[3])
-    return QuantizedRows(q, scales, sums)
+    return QuantizedRows(q.reshape(array.shape), scales.reshape(leading), sums.reshape(leading))
 
 
 def _steps(along: Along | None, activation: str | None) -> Epilogue:
@@ -222,6 +228,8 @@ def matmul(
 ) -> Array:
     """activation(x @ packed + bias): exact sums of integers, scaled and rounded once; see `tw.matmul`.
 
+    All leading axes are one: a tall matrix of rows.
+
     Raises
     ------
     QuantisedWeight : unless the weight has 8 bits, one scale per column and no zero points.
@@ -240,19 +248,24 @@ def matmul(
         check_out(out, shapes.result, c.numpy)
     vectors, along = [], None
     if bias is not None:
-        vector, along = bias_of(bias, shapes.result, (False, False))
+        vector, along = bias_of(bias, shapes.result, (x.q.ndim == 1, False))
+        if along is Along.ROW:  # one for each row of the last two axes
+            vector = np.broadcast_to(vector[:, 0], shapes.result[:-1]).reshape(-1, 1)
         vectors = [vector]
     kernel, tiles, columns = _route(packed, c, along, activation)
     vectors = [bias_matrix(v, ProductTypes.parse(F32), np.dtype(np.float32), []) for v in vectors]
     direct = out is not None and direct_out(out, c.numpy, x.q, packed.data4d)
+    direct = direct and out is not None and (out.ndim == 2 or out.flags.c_contiguous)
     target = out if direct and out is not None else np.empty(shapes.result, c.numpy)
     if target.size:
         assert x.sums is not None
-        taken = np.multiply(x.sums, -_MIDDLE, dtype=np.int32)[:, np.newaxis]
-        steps = (taken, x.scales[:, np.newaxis], columns, *vectors)
-        sizes = (shapes.m, shapes.n, shapes.k)
+        taken = np.multiply(x.sums.reshape(-1, 1), -_MIDDLE, dtype=np.int32)
+        steps = (taken, x.scales.reshape(-1, 1), columns, *vectors)
+        sizes = (len(taken), shapes.n, shapes.k)
+        rows = x.q.reshape(len(taken), shapes.k)
+        results = target if target.ndim == 2 else target.reshape(len(taken), shapes.n)
         with kernel.pool.block() as scratch:
-            kernel.run_packed([x.q, tiles, target], sizes, (1, 0), scratch, steps)
+            kernel.run_packed([rows, tiles, results], sizes, (1, 0), scratch, steps)
     if out is None:
         return target
     if not direct:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from tilewright.calls.batch import batch_function, merge_axes, outer_offsets
-from tilewright.calls.operands import Array, data_address, element_strides
-from tilewright.calls.pieces import copy_to
+from tilewright.calls.operands import Array, data_address, element_strides, merges
+from tilewright.calls.pieces import contiguous, copy_to
 from tilewright.calls.promotion import store
 from tilewright.calls.recording import element, new_array
 from tilewright.errors import (
@@ -104,11 +104,15 @@ def matmul(
     operand = as_operand(array, route.operand, name)
     avoid = [] if given is None else [given]
     vectors = [bias_matrix(vector, kernel.types, route.result, avoid) for vector in vectors]
+    by_row = any(vector.shape[1] == 1 and vector.shape[0] != 1 for vector in vectors)
     direct = given is not None and direct_out(given, route.result, operand, packed.data4d)
+    if side == "b" and operand.ndim > 2 and operand.size and not by_row:  # one product of all rows
+        if not merges(operand, (math.prod(operand.shape[:-1]), operand.shape[-1])):
+            operand = contiguous(operand)
+        direct = direct and merges(cast("Array", given), (math.prod(shapes.result[:-1]), shapes.n))
     target = cast("Array", given) if direct else new_array(shapes.result, route.result)
     if beta != 0 and not direct:
         copy_to(target, cast("Array", given))
-    by_row = any(vector.shape[1] == 1 and vector.shape[0] != 1 for vector in vectors)
     matrices = _matrices(operand, target, side, merge=not by_row)
     with kernel.pool.block() as scratch:
         call = _Call(packed, side, (shapes.m, shapes.n, shapes.k), (alpha, beta), vectors)

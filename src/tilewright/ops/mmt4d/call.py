@@ -173,7 +173,7 @@ def mmt4d(
     dtype = kernel.problem.out_dtype.numpy
     if out4d is None:
         out: Array = _empty(shape, dtype)
-    elif not same_kind(dtype, out4d.dtype):
+    elif out4d.dtype.kind in "OSU" or not same_kind(dtype, out4d.dtype):
         raise OutDtype(found=out4d.dtype, required=dtype)
     else:
         out = out4d

@@ -10,7 +10,7 @@ from tilewright.ops.rows.reduce import prepare_reduction
 from tilewright.spec.row_functions import RowOp
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from tilewright.calls.operands import Array
     from tilewright.typing import ArrayLike
@@ -22,6 +22,7 @@ def sum(  # noqa: A001 (NumPy's name)
     axis: int | tuple[int, ...] | None = None,
     out: NDArray[Any] | None = None,
     *,
+    dtype: DTypeLike | None = None,
     keepdims: bool = False,
     threads: int | None = None,
 ) -> Request[Array]:
@@ -35,6 +36,9 @@ def sum(  # noqa: A001 (NumPy's name)
         The axes to sum over; all by default, none if it is ().
     out : numpy.ndarray, optional
         Receives the result; of its shape. May share memory with x.
+    dtype : optional
+        Type that the elements are converted to and added up in, and of the result. Of integers sums wrap
+        around; of bool the sum is true where an element is.
     keepdims : bool
         Whether these axes stay, with length 1.
     threads : int, optional
@@ -66,7 +70,7 @@ def sum(  # noqa: A001 (NumPy's name)
     >>> tw.sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     array([4., 6.])
     """
-    return _reduced("sum", x, axis, out, threads, keepdims=keepdims)
+    return _reduced("sum", x, axis, out, threads, dtype=dtype, keepdims=keepdims)
 
 
 @served
@@ -75,14 +79,15 @@ def mean(
     axis: int | tuple[int, ...] | None = None,
     out: NDArray[Any] | None = None,
     *,
+    dtype: DTypeLike | None = None,
     keepdims: bool = False,
     threads: int | None = None,
 ) -> Request[Array]:
     """The mean of elements along axes, as `numpy.mean`.
 
-    Takes, gives and raises what `sum` does; NaN of no elements. Sums of float16 and bfloat16 are not rounded
-    before they are divided, so that none overflows. Integers and bool are converted to float64 first, the
-    type of their mean.
+    Takes, gives and raises what `sum` does, with float types as dtype only; NaN of no elements. Sums of
+    float16 and bfloat16 are not rounded before they are divided, so that none overflows. Integers and bool
+    are converted to float64 first, the type of their mean.
 
     Examples
     --------
@@ -91,7 +96,7 @@ def mean(
     array([[1.5],
            [3.5]])
     """
-    return _reduced("mean", x, axis, out, threads, keepdims=keepdims)
+    return _reduced("mean", x, axis, out, threads, dtype=dtype, keepdims=keepdims)
 
 
 @served
@@ -139,6 +144,10 @@ def min(  # noqa: A001 (NumPy's name)
     return _reduced("min", x, axis, out, threads, keepdims=keepdims)
 
 
-def _reduced(op: str, x: Any, axis: Any, out: Any, threads: int | None, *, keepdims: bool) -> Request[Array]:
+def _reduced(
+    op: str, x: Any, axis: Any, out: Any, threads: int | None, *, dtype: Any = None, keepdims: bool
+) -> Request[Array]:
     """Compute one reduction."""
-    return Request(partial(prepare_reduction, RowOp(op), x, axis, out, keepdims=keepdims), threads)
+    return Request(
+        partial(prepare_reduction, RowOp(op), x, axis, out, dtype=dtype, keepdims=keepdims), threads
+    )

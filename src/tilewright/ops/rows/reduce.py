@@ -12,7 +12,7 @@ from tilewright.calls.operands import Array, overlaps_itself
 from tilewright.calls.pieces import contiguous, copied, copy_to
 from tilewright.calls.recording import constant, new_array, numpy_call
 from tilewright.errors import EmptyReduction, OutOverlapsItself, UnsupportedDtype
-from tilewright.ops.gemm.call import check_out
+from tilewright.ops.gemm.call import check_out, wanted_dtype
 from tilewright.ops.rows.call import as_floats, check_axes, kernel_of
 from tilewright.ops.rows.kernel import Prepared, RowCall
 from tilewright.ops.rows.lines import LinePlan, plan_numbers
@@ -28,9 +28,11 @@ _OF_NOTHING = {RowOp.SUM: 0.0, RowOp.MEAN: np.nan}
 _OF_INTEGERS = {RowOp.SUM: np.add.reduce, RowOp.MAX: np.maximum.reduce, RowOp.MIN: np.minimum.reduce}
 
 
-def prepare_reduction(op: RowOp, x: Any, axis: Any, out: Any = None, *, keepdims: bool = False) -> Prepared:
+def prepare_reduction(
+    op: RowOp, x: Any, axis: Any, out: Any = None, *, dtype: Any = None, keepdims: bool = False
+) -> Prepared:
     """Prepare a call of a reduction; see the public functions of `tilewright` with the same names."""
-    array, dtype = _operand(op, x)
+    array, dtype = _operand(op, x) if dtype is None else _operand_as(op, x, dtype)
     keepdims = check_flag(keepdims, "keepdims")
     along = _axes(op, axis, array.ndim)
     shape = tuple(
@@ -51,7 +53,7 @@ def prepare_reduction(op: RowOp, x: Any, axis: Any, out: Any = None, *, keepdims
     if not array.size:
         return Prepared(array, target, given, None)
     if not along and (array.ndim or dtype.kind in _INTEGER_KINDS):
-        return Prepared(array, target, given, None, partial(copy_to, target, array), scalar)
+        return Prepared(array, target, given, None, partial(copy_to, target, array, "unsafe"), scalar)
     if dtype.kind in _INTEGER_KINDS:
         moved = partial(_of_integers, op, array, target, along)
         return Prepared(array, target, given, None, moved, scalar)
@@ -84,6 +86,20 @@ def _operand(op: RowOp, x: Any) -> tuple[Array, np.dtype[Any]]:
     return given, given.dtype.newbyteorder("=")
 
 
+def _operand_as(op: RowOp, x: Any, wanted: Any) -> tuple[Array, np.dtype[Any]]:
+    """An array to be reduced in a type that the caller wants, and that type."""
+    given, _ = _operand(RowOp.SUM, x)  # refuses what has no sum
+    dtype = wanted_dtype(wanted)
+    whole = dtype.kind in _INTEGER_KINDS and op is RowOp.SUM
+    if not whole and find_numpy_dtype(dtype) not in FUNCTION_DTYPES:
+        names = [*(["bool", "integers"] if op is RowOp.SUM else []), *map(str, FUNCTION_DTYPES)]
+        raise UnsupportedDtype(dtype=dtype, supported=", ".join(names))
+    wraps = whole and given.dtype.kind in _INTEGER_KINDS and dtype.kind != "b"
+    if wraps or (given.dtype == dtype and given.flags.aligned):
+        return given, dtype
+    return copied(given, dtype), dtype
+
+
 def _axes(op: RowOp, axis: Any, ndim: int) -> tuple[int, ...]:
     """The axes that are reduced: all without a choice, none of an empty tuple."""
     if axis is None:
@@ -99,8 +115,9 @@ def _of_integers(op: RowOp, x: Array, target: Array, along: tuple[int, ...]) -> 
     few = x.size <= _FEW
     if op is RowOp.SUM:
         call = None
+        logical = target.dtype.kind == "b"
         wide = copied(x, target.dtype) if few and x.dtype != target.dtype else x
-        if wide.dtype == target.dtype and wide.flags.aligned:
+        if wide.dtype == target.dtype and wide.flags.aligned and not logical:
             labels = "".join(map(chr, range(x.ndim)))
             kept = "".join(label for axis, label in enumerate(labels) if axis not in along)
             call = plan_products((labels,), kept, wide.dtype, (wide.shape,), (wide.strides,))
