@@ -283,3 +283,45 @@ def test_converted_as_numpy_does() -> None:
 
     for value in (OnlyHere(), A.data, A.view(np.recarray), A.tolist()):
         np.testing.assert_array_equal(tw.exp(value), tw.exp(np.asarray(value)))
+
+
+# --- arrays that are taken in place ---------------------------------------------------------------
+
+
+def parts(result: Any) -> list[Any]:
+    """The arrays of a result."""
+    if isinstance(result, tuple):
+        return [part for item in result for part in parts(item)]
+    return [] if isinstance(result, (tw.PackedMatrix, tw.QuantizedRows)) else [result]
+
+
+def fresh(call: Any, export: Callable[[Any], Any]) -> Any:
+    """The result of a call whose arrays are copies, all of them exported."""
+    function, keywords, arguments = call
+    made = {
+        id(one): export(one.copy()) for one in (*arguments, *keywords.values()) if type(one) is np.ndarray
+    }
+    given = [made.get(id(value), value) for value in arguments]
+    return function(*given, **{name: made.get(id(value), value) for name, value in keywords.items()})
+
+
+@pytest.mark.parametrize("call", CALLS, ids=range(len(CALLS)))
+def test_exported_arrays_give_the_bits_of_arrays(call: Any) -> None:
+    expected = parts(fresh(call, np.asarray))
+    for _ in range(3):
+        found = parts(fresh(call, memoryview))
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
+@pytest.mark.parametrize("call", CALLS, ids=range(len(CALLS)))
+def test_tensors_give_tensors_with_the_bits_of_arrays(call: Any) -> None:
+    torch = pytest.importorskip("torch")
+    expected = parts(fresh(call, np.asarray))
+    for _ in range(3):
+        found = parts(fresh(call, torch.from_numpy))
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert type(one) is torch.Tensor
+            assert one.numpy().tobytes() == np.asarray(other).tobytes()
