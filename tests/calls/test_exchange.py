@@ -154,6 +154,16 @@ def test_repeated_calls_with_exporters() -> None:
     assert np.array_equal(tw.matmul(Interface(A.T), one, alpha=2.0), tw.matmul(A.T, owner, alpha=2.0))
 
 
+def test_explained_calls_take_exporters() -> None:
+    one = Interface(A.copy())
+    assert tw.explain(tw.matmul, one, one, alpha=3.0).strategy == tw.explain(tw.matmul, A, A).strategy
+    for _ in range(2):
+        tw.matmul(one, one, alpha=3.0)
+    assert any(
+        note.startswith("native entry: repeats") for note in tw.explain(tw.matmul, one, one, alpha=3.0).notes
+    )
+
+
 # --- PyTorch ------------------------------------------------------------------------------------
 
 

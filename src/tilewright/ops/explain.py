@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from tilewright.calls.compile import compile_problem
+from tilewright.calls.exchange import exchanged
 from tilewright.calls.repeated import is_repeated, path_of
 from tilewright.compiler.explanation import (
     Explanation,
@@ -140,13 +141,16 @@ def _explained(subject: Any, arguments: tuple[Any, ...], options: dict[str, Any]
     if home in (*_HOMES, *_FUNCTIONS):
         inspect.signature(subject).bind(*arguments, **options)  # refuses what a call would refuse
     found = None
+    exchange = exchanged(subject, arguments, options) if home is not None else None
+    values, named = (arguments, options) if exchange is None else (exchange.arguments, exchange.named)
     if home in _HOMES and name in CALLS:
-        found = CALLS[name](*arguments, **options)
+        found = CALLS[name](*values, **named)
     elif home in _FUNCTIONS and hasattr(subject, "__self__"):
-        found = explain_function(subject, *arguments, **options)
+        found = explain_function(subject, *values, **named)
     if found is not None:
-        if any(note.startswith("native entry") for note in found.notes) or not is_repeated(subject):
+        ours = exchange is None and any(note.startswith("native entry") for note in found.notes)
+        if ours or not is_repeated(subject):
             return found
-        notes = [note for note in found.notes if not note.startswith("through Python")]
+        notes = [note for note in found.notes if not note.startswith(("through Python", "native entry"))]
         return replace(found, notes=(*notes, path_of(subject, arguments, options)))
     raise NotExplained(found=shown(subject), known=", ".join(f"tilewright.{name}" for name in CALLS))
