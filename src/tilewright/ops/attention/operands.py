@@ -43,7 +43,7 @@ from tilewright.ops.attention.sequences import (
     rows_of_pages,
     table_of,
 )
-from tilewright.ops.gemm.call import check_out, direct_out
+from tilewright.ops.gemm.operands import check_out, direct_out
 from tilewright.spec.arguments import parse_choice, real_number
 from tilewright.spec.dtype import F32, F64, I8, DType, find_numpy_dtype
 from tilewright.typing import AttentionLayoutName

@@ -37,8 +37,8 @@ from tilewright.ops.einsum.tree import (
 )
 from tilewright.ops.einsum.tree_layout import laid_out
 from tilewright.ops.einsum.tree_report import TreeExplanation, explain_tree
-from tilewright.ops.gemm.call import result_dtype
 from tilewright.ops.gemm.gufuncs import in_order, memory_order
+from tilewright.ops.gemm.operands import result_dtype
 from tilewright.recorder import Numbered, current
 from tilewright.spec.arguments import as_sizes, check_integer, check_text
 from tilewright.spec.problem import check_elements

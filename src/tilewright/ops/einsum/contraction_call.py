@@ -12,7 +12,7 @@ from tilewright.errors import InvalidOperand, shown
 from tilewright.errors.callers import named_in_errors
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.einsum.contraction import StridedOperand, einsum_dimensions
-from tilewright.ops.gemm.call import find_dtype
+from tilewright.ops.gemm.operands import find_dtype
 from tilewright.spec.arguments import as_sizes
 from tilewright.spec.dtype import DType
 from tilewright.spec.functions import UnaryOp

@@ -24,7 +24,7 @@ from tilewright.ops.einsum.scattered_pair import ScatteredPair
 from tilewright.ops.einsum.steps import PairStep, PermuteStep
 from tilewright.ops.einsum.strategies import PairCosts, PairMethod, PairStrategy
 from tilewright.ops.einsum.subscripts import interleaved
-from tilewright.ops.gemm.call import find_dtype
+from tilewright.ops.gemm.operands import find_dtype
 from tilewright.ops.matmul.explain import explain_matmul
 from tilewright.ops.scattered.problem import ScatteredGemm
 from tilewright.ops.sum_of_products.call import ProductsCall

@@ -17,8 +17,8 @@ from tilewright.calls.recording import element, new_array, new_like, numpy_call,
 from tilewright.calls.repeated import repeated
 from tilewright.errors import ContractionAxes, SizeOverflow, shown
 from tilewright.ops.einsum.pair import contract
-from tilewright.ops.gemm.call import check_out, find_dtype, product_shapes, result_dtype
 from tilewright.ops.gemm.gufuncs import Options, ProductFunction, call
+from tilewright.ops.gemm.operands import check_out, find_dtype, product_shapes, result_dtype
 from tilewright.ops.matmul.public import multiplied
 from tilewright.spec.arguments import MAX_SIZE, MOST_AXES, as_integer, as_integers, as_items
 from tilewright.typing import ArrayLike, Casting, Order

@@ -34,7 +34,7 @@ from tilewright.errors import (
     UnsafeCast,
     shown,
 )
-from tilewright.ops.gemm.call import check_array, result_dtype
+from tilewright.ops.gemm.operands import check_array, result_dtype
 from tilewright.spec.arguments import as_integer, as_text, check_flag, check_word
 from tilewright.typing import Casting, Order
 

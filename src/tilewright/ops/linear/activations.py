@@ -23,8 +23,8 @@ from tilewright.llvm.target import data_layout, emit_object
 from tilewright.machine.host import host_machine
 from tilewright.macro.packing import panel_form
 from tilewright.micro.rows.quantize import QuantizeKernel
-from tilewright.ops.gemm.call import check_out, direct_out, product_shapes
 from tilewright.ops.gemm.epilogue_operands import bias_matrix, bias_of
+from tilewright.ops.gemm.operands import check_out, direct_out, product_shapes
 from tilewright.ops.linear.kernel import PackedGemmKernel, packed_kernel
 from tilewright.ops.packing.call import packing_kernel
 from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty

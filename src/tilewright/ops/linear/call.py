@@ -18,7 +18,12 @@ from tilewright.errors import (
     PackedRole,
     UnsupportedArgument,
 )
-from tilewright.ops.gemm.call import (
+from tilewright.ops.gemm.epilogue_operands import (
+    activation_word,
+    bias_matrix,
+    bias_of,
+)
+from tilewright.ops.gemm.operands import (
     as_operand,
     check_array,
     check_operand_cast,
@@ -29,11 +34,6 @@ from tilewright.ops.gemm.call import (
     product_shapes,
     result_dtype,
     wanted_dtype,
-)
-from tilewright.ops.gemm.epilogue_operands import (
-    activation_word,
-    bias_matrix,
-    bias_of,
 )
 from tilewright.ops.linear.kernel import PackedGemmKernel, Wish, find_route
 from tilewright.ops.packing.matrix import PackedMatrix

@@ -24,14 +24,12 @@ from tilewright.errors import (
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.packing import PanelForm, panel_form, weight_lanes
-from tilewright.ops.gemm.call import (
-    product_types,
-)
 from tilewright.ops.gemm.epilogue_operands import (
     activation_of,
     matmul_epilogue,
 )
 from tilewright.ops.gemm.kernel import GemmKernel
+from tilewright.ops.gemm.operands import product_types
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.packing.matrix import PackedMatrix, foreign_tiles
 from tilewright.spec.epilogue import Along, Epilogue

@@ -15,8 +15,8 @@ from tilewright.calls.recording import new_array
 from tilewright.errors import InvalidChoice, MissingOut, PackedDtype
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
-from tilewright.ops.gemm.call import as_operand, check_out, direct_out, product_shapes
 from tilewright.ops.gemm.epilogue_operands import bias_matrix, bias_of, matmul_epilogue
+from tilewright.ops.gemm.operands import as_operand, check_out, direct_out, product_shapes
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.linear import kernel as packed_gemm
 from tilewright.ops.linear.kernel import PackedGemmKernel, Route, check_panels

@@ -16,10 +16,11 @@ from tilewright.ir.nodes import (
     TileMatmul,
 )
 from tilewright.ir.trace import Trace, trace
-from tilewright.ops.gemm.call import PreparedProduct, prepare, product_shapes
+from tilewright.ops.gemm.call import PreparedProduct, prepare
 from tilewright.ops.gemm.epilogue_operands import activation_word
 from tilewright.ops.gemm.kernel import arranged, matmul_kernel
 from tilewright.ops.gemm.native_entry import MAX_DIRECT_SIZE, MOST_AXES
+from tilewright.ops.gemm.operands import product_shapes
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SCALARS
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, fit

@@ -13,18 +13,18 @@ from tilewright.calls.pieces import as_type, contiguous, copy_to
 from tilewright.calls.recording import constant, element, new_array, numpy_call, repeatable
 from tilewright.calls.repeated import repeated
 from tilewright.errors import InvalidZeroPoint, UnsupportedDtype
-from tilewright.ops.gemm.call import (
+from tilewright.ops.gemm.call import matmul
+from tilewright.ops.gemm.kernel import matmul_kernel
+from tilewright.ops.gemm.operands import (
     Shapes,
     check_array,
     check_out,
     convert,
     direct_out,
-    matmul,
     merge_rows,
     product_shapes,
     product_types,
 )
-from tilewright.ops.gemm.kernel import matmul_kernel
 from tilewright.spec.arguments import contents_read
 from tilewright.spec.epilogue import Along, Bias, Epilogue
 from tilewright.threads.pool import limited

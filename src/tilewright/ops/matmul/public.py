@@ -17,6 +17,7 @@ from tilewright.ops.gemm import call as arrays
 from tilewright.ops.gemm import gufuncs
 from tilewright.ops.gemm.kernel import matmul_kernels, native_kernels
 from tilewright.ops.gemm.native_entry import MOST_AXES, NativeMatmul
+from tilewright.ops.gemm.operands import result_dtype
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.preparing import Section, importing
 from tilewright.recorder import current
@@ -208,6 +209,6 @@ def multiplied(
     """
     if current.recorder is not None:
         if out is None and a.ndim == b.ndim == 1:
-            out = new_array((), arrays.result_dtype(a, b, None, dtype))
+            out = new_array((), result_dtype(a, b, None, dtype))
         return arrays.matmul(a, b, out, dtype=dtype)
     return np.asarray(matmul(a, b, out) if dtype is None else matmul(a, b, out, dtype=dtype))

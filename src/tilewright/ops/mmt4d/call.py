@@ -23,7 +23,7 @@ from tilewright.errors import (
     OutShape,
     TilesMismatch,
 )
-from tilewright.ops.gemm.call import find_dtype
+from tilewright.ops.gemm.operands import find_dtype
 from tilewright.ops.mmt4d.problem import TILE_COUNTS, Mmt4d
 from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
 from tilewright.ops.packing.words import tiles_of

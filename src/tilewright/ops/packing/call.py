@@ -21,7 +21,7 @@ from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.packing import PanelForm
-from tilewright.ops.gemm.call import find_dtype
+from tilewright.ops.gemm.operands import find_dtype
 from tilewright.ops.packing.matrix import PackedForm, PackedMatrix, aligned_empty
 from tilewright.ops.packing.problem import Packing
 from tilewright.ops.packing.words import dequantised, repacked_weight, tiles_of

@@ -26,7 +26,7 @@ from tilewright.errors import (
     UnsupportedDtype,
     shown,
 )
-from tilewright.ops.gemm.call import check_out
+from tilewright.ops.gemm.operands import check_out
 from tilewright.ops.rows.kernel import Prepared, RowCall
 from tilewright.ops.rows.lines import LinePlan, plan_lines
 from tilewright.ops.rows.problem import RowFunction

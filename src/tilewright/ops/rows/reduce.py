@@ -12,7 +12,7 @@ from tilewright.calls.operands import Array, overlaps_itself
 from tilewright.calls.pieces import contiguous, copied, copy_to
 from tilewright.calls.recording import constant, new_array, numpy_call
 from tilewright.errors import EmptyReduction, OutOverlapsItself, UnsupportedDtype
-from tilewright.ops.gemm.call import check_out, wanted_dtype
+from tilewright.ops.gemm.operands import check_out, wanted_dtype
 from tilewright.ops.rows.call import as_floats, check_axes, kernel_of
 from tilewright.ops.rows.kernel import Prepared, RowCall
 from tilewright.ops.rows.lines import LinePlan, plan_numbers

@@ -33,7 +33,7 @@ from tilewright.errors import (
     OutOverlapsItself,
     shown,
 )
-from tilewright.ops.gemm.call import as_operand, check_array, check_out, product_types, result_dtype
+from tilewright.ops.gemm.operands import as_operand, check_array, check_out, product_types, result_dtype
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.preparing import once
 from tilewright.spec.arguments import check_flag, check_number

@@ -20,7 +20,7 @@ from tilewright.calls.promotion import computing_dtype, store
 from tilewright.calls.recording import new_array, numpy_call
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import BatchMismatch, InvalidScalar, TriangleNotSquare, TriangleShape, shown
-from tilewright.ops.gemm.call import as_operand, check_array, product_types, result_dtype
+from tilewright.ops.gemm.operands import as_operand, check_array, product_types, result_dtype
 from tilewright.ops.triangular.syr2k_call import as_matrices, checked_out, fits, is_real, plain_types
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.spec.arguments import check_flag, check_number, parse_choice
