@@ -10,6 +10,9 @@ import pytest
 from repeated_calls import check, python_lines
 
 import tilewright as tw
+from tilewright.calls.layout import native_entry_possible
+
+pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="no native entries in this interpreter")
 
 RNG = np.random.default_rng(5)
 
