@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from shares import EVERY_TEST_RUNS
+from shares import EVERY_TEST_RUNS, share
 from support import Array, GuardedMemory, filled
 
 import tilewright as tw
@@ -170,9 +170,10 @@ def main(how: str, dtype: str, strategy: str) -> None:
     count = 0
     if how == "fixed":
         turn = (("f32", "tiling"), ("f32", "packing"), ("f64", "auto")).index((dtype, strategy))
-        for a, b, c in latin_square(("row", "col", "strided"), turn):
+        for number, (a, b, c) in enumerate(latin_square(("row", "col", "strided"), turn)):
             kernel = tw.compile(tw.Gemm(dtype=dtype, a=a, b=b, c=c, strategy=strategy))
-            for case in cases(strided.blocking, lanes, ((a,), (b,), (c,))):
+            # 5 has no factor in common with what takes turns: ends, coefficients, depths.
+            for case in share(cases(strided.blocking, lanes, ((a,), (b,), (c,))), 5, number):
                 bench.run(case, kernel)
                 count += 1
     else:

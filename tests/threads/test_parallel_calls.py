@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from shares import EVERY_TEST_RUNS
 from support import Array, filled, rough, run_python
+from tiers import pairwise
 
 import tilewright as tw
 from tilewright.errors import InvalidThreads
@@ -48,9 +49,9 @@ CALLS: dict[str, Callable[..., Array]] = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "c8"])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("call", ["native", "python"])
+@pytest.mark.parametrize(
+    ("shape", "call", "dtype"), pairwise(SHAPES, ["native", "python"], ["f4", "f8", "i4", "c8"])
+)
 def test_the_same_bits_with_any_number(shape: str, call: str, dtype: Any) -> None:
     a, b = (rough(size, np.float32, seed).astype(dtype) for seed, size in enumerate(SHAPES[shape]))
     work = CALLS[call if dtype != "i4" else "native"]  # integers have integer factors

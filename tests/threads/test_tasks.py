@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiers import crossed, named
 
 from tilewright.calls.operands import data_address, element_strides
 from tilewright.compiler.scratch import scratch_pool
@@ -59,9 +60,11 @@ def multiply(
         kernel.function(*pointers, *sizes, 1, 0, scratch, address)
 
 
-@pytest.mark.parametrize("strategy", ["auto", "tiling", "packing"])
+TYPES = (("f32",), ("f64",), ("bf16",), ("f16",), ("i8", None, "i32"), ("c64",))
+
+
 @pytest.mark.parametrize(
-    "types", [("f32",), ("f64",), ("bf16",), ("f16",), ("i8", None, "i32"), ("c64",)], ids=str
+    ("types", "strategy"), crossed(([types] for types in TYPES), ["auto", "tiling", "packing"], 2), ids=named
 )
 def test_the_bits_do_not_depend_on_threads(types: tuple[str | None, ...], strategy: str) -> None:
     dtype, b_dtype, out_dtype = (*types, None, None)[:3]

@@ -279,7 +279,7 @@ def check_batch_reduce(types: Types) -> None:
     """One sum of products between guard pages; targets, layouts, sizes and beta take turns."""
     a, b, c = types
     number = sum(factor * list(DTYPES).index(name) for factor, name in zip((31, 7, 1), types, strict=True))
-    m, n, k, count = ((5, 3, 7, 2), (1, 1, 1, 1), (23, 21, 9, 3), (9, 40, 18, 1))[number % 4]
+    m, n, k, count = ((5, 3, 7, 2), (1, 1, 1, 1), (13, 21, 9, 3), (9, 19, 18, 1))[number % 4]
     layouts = {name: ("row", "col")[number >> place & 1] for place, name in enumerate("abc")}
     known: Any = {"b_dtype": b, "out_dtype": c, "beta": number // 3 % 2, **layouts}
     problem = BatchReduceGemm(m, n, k, count, a, **known)

@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from shares import share
 from support import GUARD_PAGES, Array, GuardedMemory
 from tiers import crossed
 
@@ -139,7 +140,7 @@ def test_other_machines_emulated(target: str, name: str) -> None:
     problem = tw.Gemm(dtype=name, a="packed", b="packed", c="row", out_dtype=TYPES[name])
     found = tw.compile(problem, target)(lhs, rhs, np.full((29, 45), 9, acc))
     assert np.array_equal(found, a.astype(np.float64) @ b.astype(np.float64))
-    for tiles in ((8, 8, 1), (16, 16, 2), (8, 16, 4), (8, 8, 8)):
+    for tiles in share(((8, 8, 1), (16, 16, 2), (8, 16, 4), (8, 8, 8)), 2, len(name)):
         m0, n0, k0 = tiles
         left, right = numbers((3, 9, m0, k0), name), numbers((2, 9, n0, k0), name, 1)
         kernel = tw.compile(tw.Mmt4d(*tiles, name), target)
