@@ -95,6 +95,16 @@ class Numbered:
         return ()
 
 
+class Grouped:
+    """Objects that stand for a few arrays, which their slots hold; a key has these."""
+
+    __slots__ = ()
+
+    def parts(self) -> tuple[Any, ...]:
+        """What is in the slots, in the order of their names."""
+        return tuple(getattr(self, name) for name in sorted(type(self).__slots__))
+
+
 #: One item for each recording in progress. Machine code reads the length of the list, and while it is not 0
 #: it hands every call to Python: a recording must see what its call does inside of others.
 recordings: list[None] = []

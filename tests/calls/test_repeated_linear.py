@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from repeated_calls import check
+from repeated_calls import check, python_lines
 from support import Array
 
 import tilewright as tw
 from tilewright.calls.layout import native_entry_possible
+from tilewright.calls.repeated import replay
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="no native entries in this interpreter")
 
@@ -68,8 +70,15 @@ def test_another_weight_of_the_same_shape_has_its_own_result() -> None:
         del packed
 
 
-def test_quantised_rows_stay_with_python() -> None:
-    rows = tw.quantize_rows(values(8, 32))
-    first = tw.linear(rows, WEIGHTS["int8"])
-    for _ in range(3):
-        np.testing.assert_array_equal(tw.linear(rows, WEIGHTS["int8"]), first)
+def test_quantised_rows() -> None:
+    linear: Any = tw.linear
+    for options in ((), (BIAS, "gelu")):
+        call = partial(
+            linear, weight=WEIGHTS["int8"], **dict(zip(("bias", "activation"), options, strict=False))
+        )
+        for _ in range(2):
+            call(tw.quantize_rows(values(8, 32)))
+        rows, found = tw.quantize_rows(values(8, 32)), []  # others of the same shape
+        assert python_lines(lambda f=call, r=rows, to=found: to.append(f(r))) == 0
+        replay().table.clear()
+        np.testing.assert_array_equal(found[0], call(rows))

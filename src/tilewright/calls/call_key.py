@@ -46,7 +46,7 @@ from tilewright.calls.torch_functions import (
 )
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT8, INT16, INT32, INT64, POINTER, VOID, Type, Value, int64, null
-from tilewright.recorder import Numbered
+from tilewright.recorder import Grouped, Numbered
 
 #: Kinds of types that a call may have arguments of, besides arrays and Python's own.
 MOST_KINDS = 64
@@ -66,6 +66,7 @@ class Kind(IntEnum):
     ARRAY = 9
     TENSOR = 10  # of PyTorch
     EXPORTED = 11  # its class; what is made of it by a call of a function follows, see `KnownKinds.learn`
+    GROUP = 12  # its class; what its slots hold follows, see `Grouped`
 
 
 #: Where the first word of an argument has its kind, and that of an array its number of axes and flags, above
@@ -122,6 +123,13 @@ def serial_readable(value: Numbered) -> bool:
     return held == id(value._serial)  # noqa: SLF001  (the slot is there for this module)
 
 
+def group_readable(value: Grouped) -> bool:
+    """Whether the parts of an object are where machine code reads them."""
+    parts = value.parts()
+    held = (ctypes.c_void_p * len(parts)).from_address(id(value) + SERIAL_SLOT)
+    return list(held) == list(map(id, parts))
+
+
 #: Types that need no row.
 _PLAIN = frozenset((np.ndarray, float, bool, int, str, type(None)))
 
@@ -160,6 +168,9 @@ class KnownKinds:
                 if serial_readable(value):
                     self._add(kind, Kind.SERIAL)
                     kept.append(value._serial)  # noqa: SLF001  (its address is in the key)
+            elif isinstance(value, Grouped):
+                if group_readable(value):
+                    self._add(kind, Kind.GROUP, len(value.parts()))
             elif isinstance(value, (np.bool_, np.number)) and value.dtype.char in NUMBERS:
                 self._add(kind, Kind.NUMBER, value.dtype.itemsize)
             elif isinstance(value, (np.dtype, type, enum.Enum)):
@@ -445,6 +456,16 @@ class KeyReader:
                     axes = self._exported(f, value, f.inttoptr(size), state)
                     self._words(f, state, f.add(f.ptrtoint(kind), first))
                     self._put_alone(f, value, state, axes)
+                with f.when(f.icmp("==", how, Kind.GROUP)):
+                    self._words(f, state, f.add(f.ptrtoint(kind), first))
+                    slots = f.at(value, SERIAL_SLOT)
+                    with f.loop(int64(0), size, int64(1), "part") as part:
+                        item = f.load(POINTER, f.at(slots, f.mul(part, 8)), 8)
+                        with f.when(f.icmp("==", item, null())):
+                            f.ret(int64(0))
+                        with f.when(f.icmp("==", f.call(f.callee, [item, state]), 0)):
+                            f.ret(int64(0))
+                    f.ret(int64(1))
                 for which, slot in ((Kind.SERIAL, SERIAL_SLOT), (Kind.IDENTITY, None)):
                     with f.when(f.icmp("==", how, which)):
                         word = f.ptrtoint(value) if slot is None else f.load(INT64, f.at(value, slot), 8)

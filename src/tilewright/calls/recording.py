@@ -32,7 +32,7 @@ from tilewright.calls.recipe import (
     StepField,
 )
 from tilewright.calls.thunks import thunk_of, word_of
-from tilewright.recorder import Numbered, current, recordings
+from tilewright.recorder import Grouped, Numbered, current, recordings
 
 #: Levels of tuples and lists among arguments in which arrays are looked for.
 MOST_DEPTH = 8
@@ -155,6 +155,8 @@ def flattened(values: Iterable[Any], depth: int = MOST_DEPTH) -> list[Any]:
                 found += flattened(value, depth - 1)
         else:
             found.append(value)
+            if isinstance(value, Grouped):
+                found += value.parts()
     return found
 
 

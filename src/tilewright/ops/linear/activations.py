@@ -14,6 +14,7 @@ from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.pieces import PIECE, contiguous
 from tilewright.calls.promotion import store
+from tilewright.calls.recording import new_array, numpy_call
 from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedWeight, ScalarOperand, ScaleShape, shown
 from tilewright.errors.callers import named_in_errors
 from tilewright.llvm.build import Module
@@ -30,6 +31,7 @@ from tilewright.ops.packing.call import packing_kernel
 from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
 from tilewright.ops.packing.words import elements_of
 from tilewright.preparing import once
+from tilewright.recorder import Grouped
 from tilewright.spec.arguments import check_numbers
 from tilewright.spec.dtype import BF16, F32, I8, I32, U8, DType, Use, dtypes_for
 from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Scale, Step
@@ -45,8 +47,8 @@ _TYPES = dtypes_for(Use.QUANTISED_ROWS)
 _MIDDLE = Elements.I8.middle
 
 
-@dataclass(frozen=True, eq=False)
-class QuantizedRows:
+@dataclass(frozen=True, eq=False, slots=True)
+class QuantizedRows(Grouped):
     """Rows of 8-bit integers with one scale each: they represent scales[..., None] * q.
 
     Made by `tilewright.quantize_rows`, or from existing integers and scales.
@@ -256,10 +258,11 @@ def matmul(
     vectors = [bias_matrix(v, ProductTypes.parse(F32), np.dtype(np.float32), []) for v in vectors]
     direct = out is not None and direct_out(out, c.numpy, x.q, packed.data4d)
     direct = direct and out is not None and (out.ndim == 2 or out.flags.c_contiguous)
-    target = out if direct and out is not None else np.empty(shapes.result, c.numpy)
+    target = out if direct and out is not None else new_array(shapes.result, c.numpy)
     if target.size:
         assert x.sums is not None
-        taken = np.multiply(x.sums.reshape(-1, 1), -_MIDDLE, dtype=np.int32)
+        taken = new_array((x.sums.size, 1), np.int32)
+        numpy_call(np.multiply, x.sums.reshape(-1, 1), np.int32(-_MIDDLE), taken)
         steps = (taken, x.scales.reshape(-1, 1), columns, *vectors)
         sizes = (len(taken), shapes.n, shapes.k)
         rows = x.q.reshape(len(taken), shapes.k)
