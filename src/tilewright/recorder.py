@@ -98,7 +98,7 @@ class Numbered:
 class Grouped:
     """Objects that stand for a few arrays, which their slots hold; a key has these."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def parts(self) -> tuple[Any, ...]:
         """What is in the slots, in the order of their names."""

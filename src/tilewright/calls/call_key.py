@@ -459,8 +459,8 @@ class KeyReader:
                 with f.when(f.icmp("==", how, Kind.GROUP)):
                     self._words(f, state, f.add(f.ptrtoint(kind), first))
                     slots = f.at(value, SERIAL_SLOT)
-                    with f.loop(int64(0), size, int64(1), "part") as part:
-                        item = f.load(POINTER, f.at(slots, f.mul(part, 8)), 8)
+                    with f.loop(int64(0), size, int64(1), "slot") as place:
+                        item = f.load(POINTER, f.at(slots, f.mul(place, 8)), 8)
                         with f.when(f.icmp("==", item, null())):
                             f.ret(int64(0))
                         with f.when(f.icmp("==", f.call(f.callee, [item, state]), 0)):
