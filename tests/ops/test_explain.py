@@ -143,6 +143,23 @@ def test_problems() -> None:
     assert "12,288 flops" in str(tw.explain(tw.BatchReduceGemm(16, 6, 64)))
 
 
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (tw.linear, {}),
+        (tw.transpose, {}),
+        (tw.vecdot, {}),
+        (tw.rms_norm, {"return_stats": True}),
+        (tw.matmul, {"order": "C"}),
+    ],
+)
+def test_other_calls_say_which_path_they_take(function: Any, options: dict[str, Any]) -> None:
+    x = ones(3, 3)
+    operands = (x,) if function in (tw.transpose, tw.rms_norm) else (x, x)
+    found = str(tw.explain(function, *operands, **options))
+    assert "native entry" in found or "through Python" in found
+
+
 def test_errors_are_those_of_the_call() -> None:
     with pytest.raises(ShapeMismatch):
         tw.explain(tw.matmul, ones(2, 3), ones(2, 3))

@@ -7,12 +7,15 @@ recording (`recording.py`); where that ends with a recipe, later calls of the ki
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import inspect
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from types import MethodType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
+
+import numpy as np
 
 from tilewright.calls.afterwards import afterwards
 from tilewright.calls.exchange import Exchange, exchanged
@@ -296,12 +299,28 @@ def is_repeated(function: Any) -> bool:
     return any(owner is getattr(function, "__self__", None) for owner in _owners)
 
 
+def as_served(function: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments as machine code has them: lists of numbers as arrays, after a first call with some."""
+    if not is_repeated(function) or not native_entry_possible():
+        return arguments
+    table = replay().operands
+    for row in table.rows[: table.count]:
+        if row.builtin == id(function) and (not row.first or type(arguments[0]) is str):
+            places = range(row.first, min(row.last, len(arguments)))
+            with contextlib.suppress(ValueError):
+                return tuple(
+                    np.asarray(value) if place in places and type(value) is list else value
+                    for place, value in enumerate(arguments)
+                )
+    return arguments
+
+
 def path_of(function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> str:
     """Which way the next call of a public function takes, in words."""
     if not native_entry_possible():
         return f"through Python: {why_not_native()}"
     if any(map(_is_operand, arguments)):
-        return "lists of numbers become arrays at each call, then as for these"
+        return "through Python: the first call with lists of numbers"
     key = replay().key(function.__self__, arguments, named)
     if key is None:
         return f"through Python: {_NO_KEY}"

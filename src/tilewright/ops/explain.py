@@ -11,7 +11,7 @@ from typing import Any
 
 from tilewright.calls.compile import compile_problem
 from tilewright.calls.exchange import exchanged
-from tilewright.calls.repeated import is_repeated, path_of
+from tilewright.calls.repeated import as_served, is_repeated, path_of
 from tilewright.compiler.explanation import (
     Explanation,
     decision_text,
@@ -93,6 +93,10 @@ _FUNCTIONS = (
 )
 
 
+#: Options of calls whose kernels are not explained, but the path they take.
+_PATH_ONLY = {"axes", "casting", "order", "subok", "return_stats"}
+
+
 def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
     """Which strategy and kernel a call or a problem takes, and why.
 
@@ -120,7 +124,7 @@ def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
     'dot products: vectors run along the depth, rows of A are read once'
     """
     function = isinstance(subject, (types.FunctionType, types.BuiltinFunctionType))
-    known = function and subject.__module__ in (*_HOMES, *_FUNCTIONS)
+    known = function and (subject.__module__ in (*_HOMES, *_FUNCTIONS) or is_repeated(subject))
     try:
         return _explained(subject, arguments, options)
     except (TilewrightError, TypeError) as error:
@@ -138,12 +142,16 @@ def _explained(subject: Any, arguments: tuple[Any, ...], options: dict[str, Any]
         return explain_problem(subject, *arguments, **options)
     function = isinstance(subject, (types.FunctionType, types.BuiltinFunctionType))
     name, home = (subject.__name__, subject.__module__) if function else (None, None)
-    if home in (*_HOMES, *_FUNCTIONS):
+    arguments = as_served(subject, arguments)
+    if home in (*_HOMES, *_FUNCTIONS) or is_repeated(subject):
         inspect.signature(subject).bind(*arguments, **options)  # refuses what a call would refuse
     found = None
     exchange = exchanged(subject, arguments, options) if home is not None else None
     values, named = (arguments, options) if exchange is None else (exchange.arguments, exchange.named)
-    if home in _HOMES and name in CALLS:
+    if is_repeated(subject) and (set(options) & _PATH_ONLY or not (name in CALLS or home in _FUNCTIONS)):
+        shapes = ", ".join(str(value.shape) for value in values if hasattr(value, "shape"))
+        found = Explanation(f"{name} of {shapes}", "not shown", "not shown for calls like this", (), (), ())
+    elif home in _HOMES and name in CALLS:
         found = CALLS[name](*values, **named)
     elif home in _FUNCTIONS and hasattr(subject, "__self__"):
         found = explain_function(subject, *values, **named)
