@@ -16,6 +16,7 @@ from support import Array
 import tilewright
 from tilewright.calls.dlpack import _Versioned
 from tilewright.calls.repeated import replay
+from tilewright.calls.torch_functions import TorchTypes
 from tilewright.errors import (
     CacheReadOnly,
     OperandMismatch,
@@ -339,6 +340,17 @@ def test_repeated_calls_with_tensors_run_no_python() -> None:
     if views.data_ptr() == tensor.data_ptr():
         views[0, 1] = 77
         assert tensor[1, 0] == 77
+
+
+def test_functions_of_torch_are_found_in_any_mode() -> None:
+    torch = pytest.importorskip("torch")
+    for mode in (torch.inference_mode, torch.no_grad, torch.enable_grad):
+        with mode():
+            assert TorchTypes().connect()
+    known = TorchTypes()
+    with torch.autograd.forward_ad.dual_level():
+        assert not known.connect()
+    assert known.connect()
 
 
 def test_results_of_tensors_live_as_long_as_they_are_used() -> None:

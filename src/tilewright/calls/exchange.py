@@ -197,7 +197,7 @@ def _view_torch(value: Any) -> Array:
             return cast("Array", plain.numpy())
         bits = torch.int16 if dtype.itemsize == 2 else torch.uint8
         return cast("Array", plain.view(bits).numpy().view(dtype))
-    except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+    except (RuntimeError, TypeError, ValueError, AssertionError) as error:
         raise _refuse(value, str(error).partition("\n")[0]) from error
 
 

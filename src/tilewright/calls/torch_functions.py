@@ -23,6 +23,10 @@ MOST_TORCH_TYPES = 64
 #: Words of the C++ object that are searched for the set of dispatch keys.
 _MOST_FIELDS = 64
 
+#: How often the functions are tried, a millisecond each: modes of PyTorch, as that of fake tensors and the
+#: levels of forward-mode differentiation, may be in the way.
+_MOST_TRIES = 32
+
 #: Names of the functions, in order of preference; all take a handle unless noted.
 _SYMBOLS = {
     "data": ("aoti_torch_get_data_ptr",),  # and each of these where to store the answer
@@ -77,15 +81,17 @@ class TorchTypes:
     def __init__(self) -> None:
         self.table = TorchFunctions()
         self.numbers: dict[np.dtype[Any], int] = {}
-        self._tried = False
+        self._tries = 0
 
     def connect(self) -> bool:
-        """Fills the table, once; returns whether machine code can use it."""
-        if not self._tried:
-            self._tried = True
+        """Fills the table; returns whether machine code can use it."""
+        if not self.numbers and self._tries < _MOST_TRIES:
+            self._tries += 1
+            torch = sys.modules["torch"]
             try:
-                self._fill(sys.modules["torch"])
-            except (AttributeError, OSError, LookupError, RuntimeError, TypeError, ValueError):
+                with torch.inference_mode(mode=False), torch.enable_grad():
+                    self._fill(torch)
+            except Exception:  # whatever a mode of PyTorch raises: Python makes the call
                 self.numbers.clear()
         return bool(self.numbers)
 
@@ -95,7 +101,7 @@ class TorchTypes:
         for name, symbols in _SYMBOLS.items():
             found = next(symbol for symbol in symbols if hasattr(library, symbol))
             setattr(table, name, ctypes.cast(getattr(library, found), ctypes.c_void_p).value)
-        with torch.inference_mode(mode=False), torch.no_grad():
+        with torch.no_grad():
             plain = torch.ones((2, 3), dtype=torch.complex64, device="cpu")
             others = plain.conj(), plain.to("meta"), plain.to_sparse(), torch.nn.Parameter(plain)
         with torch.inference_mode():
