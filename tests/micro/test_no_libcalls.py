@@ -34,7 +34,7 @@ from tilewright.spec.row_functions import RowOp
 
 #: Of the element types, one in so many is compiled as a product of any sizes, and where a machine before
 #: multiplies them likewise, as one of known sizes: the next machine takes the next ones.
-THINNED_ANY, THINNED_KNOWN = 16, 9
+THINNED_ANY, THINNED_KNOWN = 16, 18
 
 
 def machines() -> list[Machine]:
