@@ -18,6 +18,7 @@ from tilewright.errors.other_names import _ADVICE, _PARAMETERS, _WORDS, nearest_
 
 A, B = np.ones((2, 3), np.float32), np.ones((4, 5), np.float32)
 Q = np.ones((1, 1, 2, 4), np.float32)
+PACKED = tw.pack(A.T)
 
 #: Functions: those that take nothing, and `explain`, which names the function that it explains, aside.
 FUNCTIONS = sorted(
@@ -168,6 +169,40 @@ def test_wrong_words_get_a_hint() -> None:
         InvalidChoice, match=r"^attention: layout is 'nhd', must be .*; nhd is called bshd here"
     ):
         tw.attention(Q, Q, Q, layout="nhd")  # type: ignore[call-overload]
+
+
+def test_words_that_are_no_text_get_no_hint() -> None:
+    for found in ("True", "None"):
+        assert InvalidChoice(name="side", found=found, allowed="target, trues").hint == ""
+    with pytest.raises(InvalidChoice, match=r"side is None, must be one of: left, right$"):
+        tw.trmm(A, A, side=None)  # type: ignore[arg-type]
+
+
+#: Calls whose messages once spoke of something else.
+MENDED: tuple[tuple[Callable[[], Any], str], ...] = (
+    (lambda: untyped.matmul(A, A, axes="x"), "matmul: axes is 'x', must be a list"),
+    (lambda: untyped.matmul(A, PACKED, order="F"), "matmul: argument order='F' is not supported"),
+    (
+        lambda: tw.matmul(A, PACKED, dtype=np.float64),
+        "matmul: the type of the result is float64",
+    ),
+    (
+        lambda: tw.mmt4d(A[None, None], B[None, None]),
+        "mmt4d: lhs4d has shape (1, 1, 2, 3) and",
+    ),
+    (
+        lambda: tw.attention_backward(Q, Q, Q, Q, Q.astype(int), Q[..., 0]),
+        "attention_backward: out has dtype",
+    ),
+)
+
+
+@pytest.mark.parametrize(("call", "text"), MENDED)
+def test_messages_speak_of_what_is_wrong(call: Callable[[], Any], text: str) -> None:
+    with pytest.raises(tw.TilewrightError) as caught:
+        call()
+    assert str(caught.value).startswith(text)
+    assert "key_scales" not in str(caught.value)
 
 
 def test_the_table_of_names_is_of_parameters_that_there_are() -> None:

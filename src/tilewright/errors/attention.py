@@ -16,10 +16,12 @@ class AttentionDtype(TilewrightError, TypeError):
     """Unsupported dtype of an attention operand."""
 
     speaker = "attention"
-    message = (
-        "{name} has dtype {found}, must be {required}; convert it with .astype, "
-        "or pass quantised keys and values as int8 with key_scales and value_scales"
-    )
+    message = "{name} has dtype {found}, must be {required}; convert it with .astype{quantised}"
+
+    def __init__(self, *, name: str, **fields: object) -> None:
+        own = name in ("k", "v")
+        quantised = ", or pass both quantised to int8, with key_scales and value_scales" if own else ""
+        super().__init__(**{"name": name, "quantised": quantised} | fields)
 
 
 class AttentionBatch(TilewrightError, ValueError):

@@ -75,7 +75,10 @@ class RepeatedAxis(TilewrightError, ValueError):
 class InvalidAxis(TilewrightError, TypeError):
     """An axis is not an integer."""
 
-    message = "axis is {found}, must be {required}"
+    message = "{name} is {found}, must be {required}"
+
+    def __init__(self, *, name: str = "axis", **fields: object) -> None:
+        super().__init__(name=name, **fields)
 
 
 class NormOperandShape(TilewrightError, ValueError):

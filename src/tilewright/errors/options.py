@@ -70,7 +70,8 @@ class InvalidChoice(TilewrightError, ValueError):
     message = "{name} is {found}, must be one of: {allowed}{hint}"
 
     def __init__(self, **fields: object) -> None:
-        hint = nearest_word(str(fields["found"]).strip("'"), str(fields["allowed"]).split(", "))
+        found, allowed = str(fields["found"]), str(fields["allowed"]).split(", ")
+        hint = nearest_word(found[1:-1], allowed) if found[:1] == "'" else ""  # of text that `shown` quotes
         super().__init__(**{"hint": hint} | fields)
 
 

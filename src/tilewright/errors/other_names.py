@@ -255,7 +255,7 @@ def nearest_word(found: object, allowed: Iterable[str]) -> str:
     meant = _WORDS.get(text)
     if meant in words:
         return f"; {found} is called {meant} here"
-    if text in _NOTHING:
+    if text in _NOTHING and "relu" in words:
         return "; omit it, or pass None, for nothing"
     near = text if text in words else next(iter(get_close_matches(text, words, 1)), None)
     return "" if near is None else f"; did you mean {near}?"

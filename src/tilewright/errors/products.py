@@ -79,7 +79,7 @@ class TilesMismatch(TilewrightError, ValueError):
 
     speaker = "mmt4d"
     message = (
-        "lhs has shape {lhs} and a depth of {lhs_depth} tiles, rhs has shape {rhs} and a depth of "
+        "lhs4d has shape {lhs} and a depth of {lhs_depth} tiles, rhs4d has shape {rhs} and a depth of "
         "{rhs_depth}: number and size of the tiles must be equal; pack both with the same K0"
     )
 

@@ -136,6 +136,23 @@ def test_a_factor_of_an_out_that_is_larger_than_the_product() -> None:
     np.testing.assert_allclose(out, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("casting", ["no", "equiv", "safe", "same_kind", "unsafe"])
+@pytest.mark.parametrize("name", ["matmul", "vecdot"])
+def test_casting_allows_what_numpy_allows(name: str, casting: str) -> None:
+    """Of each pair of types, into the promoted type and into others: the same calls fail."""
+    types = ("?", "i1", "i4", "f4", "f8")
+    for a, b, dtype in ((a, b, dtype) for a in types for b in types for dtype in (None, "i4", "f4")):
+        given: dict[str, Any] = {"casting": casting} | ({} if dtype is None else {"dtype": dtype})
+        operands = np.eye(3, dtype=a), np.eye(3, dtype=b)
+        try:
+            expected = getattr(np, name)(*operands, **given)
+        except TypeError:
+            with pytest.raises(TypeError):
+                getattr(tw, name)(*operands, **given)
+        else:
+            same(getattr(tw, name)(*operands, **given), expected)
+
+
 def test_casting_to_out() -> None:
     out = np.zeros((2, 3, 5), "i4")
     assert tw.matmul(A, B, out=out, casting="unsafe") is out

@@ -232,7 +232,7 @@ def _axes_of(
         same = (_index(function, axis),)
         return same, same, same if kept else None
     if not isinstance(axes, list):
-        raise InvalidAxis(function=function, found=f"axes={shown(axes)}", required="a list")
+        raise InvalidAxis(function=function, name="axes", found=shown(axes), required="a list")
     if not is_last(axis):
         raise InvalidAxis(function=function, found=shown(axis), required="omitted where axes is given")
     if len(axes) != len(cores) and (product.cores is None or cores[2] or len(axes) != len(cores) - 1):

@@ -17,6 +17,7 @@ from tilewright.calls.recording import repeatable
 from tilewright.calls.repeated import repeated_method
 from tilewright.errors import (
     ForeignPacked,
+    InvalidChoice,
     PackedDtype,
     PackedRole,
     UnsupportedDtype,
@@ -278,6 +279,9 @@ def _find_route(packed: PackedMatrix, wish: Wish) -> Route:
             epilogue.typed(types.sums, types.c)  # refuses steps without a meaning on the sums
             kernel = packed_kernel(types, role, epilogue)
             return Route(kernel, operand.numpy, types.sums.numpy, types.c.numpy)
+    if computed is not None and stored != form.dtype:
+        name, allowed = "the type of the result", f"{packed.dtype}, which {packed!r} was packed for"
+        raise InvalidChoice(name=name, found=computed, allowed=allowed)
     raise foreign_tiles(packed, panels, host_machine().isa.name)
 
 

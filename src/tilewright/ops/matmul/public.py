@@ -13,6 +13,7 @@ from tilewright.calls.layout import native_entry_possible
 from tilewright.calls.recording import new_array, repeatable, repeated_elsewhere
 from tilewright.calls.repeated import Repeated, others
 from tilewright.compiler.scratch import scratch_pool
+from tilewright.errors import UnsupportedArgument, shown
 from tilewright.ops.gemm import call as arrays
 from tilewright.ops.gemm import gufuncs
 from tilewright.ops.gemm.kernel import matmul_kernels, native_kernels
@@ -134,7 +135,11 @@ def multiply(
     """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
     plain = axes is None and casting is SAME_KIND and order is ANY_ORDER and subok is True
     with limited(threads):
-        if plain and PackedMatrix in (type(a), type(b)):
+        if PackedMatrix in (type(a), type(b)):
+            options = gufuncs.Options(axes=axes, casting=casting, order=order, subok=subok)
+            for name, value in () if plain else options.checked().given().items():
+                remedy = "omit it with packed operands"
+                raise UnsupportedArgument(name=name, value=shown(value), remedy=remedy)
             with importing:
                 from tilewright.ops.linear import call as packed_gemm
 
