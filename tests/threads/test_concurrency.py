@@ -275,7 +275,7 @@ def test_a_second_call_compiles_nothing(compilations: list[str]) -> None:
         calls(size)
     assert compilations == []
     tw.compile(tw.Gemm(m=3, n=3, k=3, strategy="tiling"))
-    assert len(compilations) == 1
+    assert len(set(compilations)) == 1  # by parts, which have its name
 
 
 def executable_mappings() -> int:

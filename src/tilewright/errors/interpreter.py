@@ -9,7 +9,7 @@ class CallsThroughPython(RuntimeWarning):
     """Machine code does not serve repeated calls in this process: results are the same, calls take longer."""
 
     message: ClassVar[str] = (
-        "calls of tilewright go through Python, which adds 10 to 100 us to each: {reason}; {remedy}; "
+        "calls of tilewright go through Python, which adds up to 200 us to each: {reason}; {remedy}; "
         "or ignore the warning: warnings.simplefilter('ignore', tilewright.errors.CallsThroughPython)"
     )
 
