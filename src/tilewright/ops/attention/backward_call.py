@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.calls.foreign import as_array
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, whole_strides
 from tilewright.calls.pieces import zeros as new_zeros
@@ -19,7 +20,6 @@ from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import (
     AttentionLayout,
     Keywords,
-    convert,
     float_dtype,
     heads_first,
     prepare,
@@ -32,7 +32,7 @@ from tilewright.spec.dtype import find_numpy_dtype
 
 def _rows(value: Any, name: str, like: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """An operand of a required shape in a kernel's type, columns adjacent: itself where it is so already."""
-    array = convert(value, name)
+    array = as_array(value, name)
     if float_dtype(array.dtype) is None:
         raise AttentionDtype(name=name, found=array.dtype, required=f"a float such as {dtype}")
     if array.shape != shape:
@@ -111,7 +111,7 @@ def attention_backward(
     dout: Any, operands: tuple[Any, Any, Any], out: Any, lse: Any, keywords: Keywords
 ) -> tuple[Array, Array, Array]:
     """Implementation of `tilewright.attention_backward`, which documents it."""
-    given = [convert(value, name) for value, name in zip(operands, "qkv", strict=True)]
+    given = [as_array(value, name) for value, name in zip(operands, "qkv", strict=True)]
     prepared = prepare(given[0], given[1], given[2], None, keywords)
     if prepared.by_contents:
         not_repeatable("lengths in arrays")

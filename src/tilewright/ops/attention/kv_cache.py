@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.calls.foreign import refuse
+from tilewright.calls.foreign import as_array, refuse
 from tilewright.calls.operands import Array
 from tilewright.calls.promotion import same_kind
 from tilewright.errors import (
@@ -19,7 +19,7 @@ from tilewright.errors import (
     CacheReadOnly,
     KeysMismatch,
 )
-from tilewright.ops.attention.operands import AttentionLayout, convert, heads_first
+from tilewright.ops.attention.operands import AttentionLayout, heads_first
 from tilewright.ops.attention.sequences import block_table_pages, lengths, paged_side
 from tilewright.spec.arguments import parse_choice
 
@@ -41,7 +41,7 @@ def _pair(cache: Any, new: Any, name: str, layout: AttentionLayout, *, paged: bo
         raise CacheNotArray(name=f"{name}_cache", found=type(cache).__name__)
     if not cache.flags.writeable:
         raise CacheReadOnly(name=f"{name}_cache")
-    rows, least = convert(new, name), 4 if paged else 2
+    rows, least = as_array(new, name), 4 if paged else 2
     if not least <= cache.ndim <= MOST_AXES:
         required = str(MOST_AXES) if paged else f"{least} to {MOST_AXES}"
         axes = "(pages, ..., d)" if paged else "(batch, ..., d)"

@@ -76,11 +76,6 @@ class Keywords(NamedTuple):
     q_offset: Any = None
 
 
-def convert(value: Any, name: str) -> Array:
-    """An operand as an array."""
-    return as_array(value, name)
-
-
 # --- element types ------------------------------------------------------------------------------
 
 
@@ -166,7 +161,7 @@ class _Operands(NamedTuple):
 def _operands(q: Any, k: Any, v: Any, keywords: Keywords) -> _Operands:
     """Conversions and every check of q, k and v that does not look at lengths."""
     layout = parse_choice(AttentionLayout, keywords.layout, "layout")
-    given = convert(q, "q"), convert(k, "k"), convert(v, "v")
+    given = as_array(q, "q"), as_array(k, "k"), as_array(v, "v")
     packed, paged = keywords.cu_seqlens_k is not None, keywords.block_table is not None
     alike = given[0].ndim if keywords.cu_seqlens_q is None and not packed and not paged else None
     for name, array in zip("qkv", given, strict=True):
@@ -301,7 +296,7 @@ def _padded_mask(array: Array, columns: int) -> Array:
 
 def _head_vector(value: Any, name: str, heads: int, acc: DType) -> Array:
     """Slopes or sinks, contiguous, of the type of sums."""
-    array = convert(value, name)
+    array = as_array(value, name)
     if array.dtype.kind not in "iufV" or (array.dtype.kind == "V" and float_dtype(array.dtype) is None):
         raise AttentionDtype(name=name, found=array.dtype, required="real numbers")
     if array.ndim and array.shape != (heads,):
@@ -311,7 +306,7 @@ def _head_vector(value: Any, name: str, heads: int, acc: DType) -> Array:
 
 def _token_scales(value: Any, name: str, operands: _Operands, keys: SequenceSide, acc: DType) -> Array:
     """Scales of keys or values, contiguous (batch, kv_heads, keys), of the type of sums."""
-    array, k = convert(value, name), operands.k
+    array, k = as_array(value, name), operands.k
     if array.dtype.kind not in "iufV" or (array.dtype.kind == "V" and float_dtype(array.dtype) is None):
         raise AttentionDtype(name=name, found=array.dtype, required="real numbers")
     tokens = operands.given[1].shape[:-1]
@@ -395,7 +390,7 @@ def prepare(
     offset = None if keywords.q_offset is None else query_offset(keywords.q_offset, batch)
     mask, covered = None, keys.most
     if keywords.mask is not None:
-        array, covered = _mask_columns(convert(keywords.mask, "mask"), keys, k4)
+        array, covered = _mask_columns(as_array(keywords.mask, "mask"), keys, k4)
         if all_scores and covered < keys.most:
             array, covered = _padded_mask(array, keys.most), keys.most
         mask = _mask(array, lead or (batch,), (batch, heads, queries.most, covered))
