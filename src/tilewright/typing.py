@@ -29,6 +29,9 @@ class SupportsArrayInterface(Protocol):
 #: What functions take as an operand: arrays, numbers, lists of these, buffers and arrays of other libraries.
 ArrayLike: TypeAlias = npt.ArrayLike | SupportsDLPack | SupportsArrayInterface
 
+#: What functions write a result into: an array, or a tensor of another library.
+OutArray: TypeAlias = npt.NDArray[Any] | SupportsDLPack | SupportsArrayInterface
+
 #: A factor of products: a number of Python or of NumPy.
 Number: TypeAlias = complex | np.number[Any]
 

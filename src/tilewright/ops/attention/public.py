@@ -19,6 +19,7 @@ from tilewright.typing import (
     AttentionLayoutName,
     AttentionStrategyName,
     CausalName,
+    OutArray,
     ScoreStageName,
 )
 
@@ -47,7 +48,7 @@ class AttentionKeywords(TypedDict, total=False):
 class _AttentionCall(AttentionKeywords, total=False):
     """The same, and how the result is computed."""
 
-    out: NDArray[Any] | None
+    out: OutArray | None
     strategy: AttentionStrategyName
     threads: int | None
 
@@ -124,7 +125,7 @@ def attention(
     key_scales: ArrayLike | None = None,
     value_scales: ArrayLike | None = None,
     layout: AttentionLayoutName = "bhsd",
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     return_lse: bool = False,
     return_scores: ScoreStageName | None = None,
     strategy: AttentionStrategyName = "auto",

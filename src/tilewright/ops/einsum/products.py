@@ -21,7 +21,7 @@ from tilewright.ops.gemm.gufuncs import Options, ProductFunction, call
 from tilewright.ops.gemm.operands import check_out, find_dtype, product_shapes, result_dtype
 from tilewright.ops.matmul.public import multiplied
 from tilewright.spec.arguments import MAX_SIZE, MOST_AXES, as_integer, as_integers, as_items
-from tilewright.typing import ArrayLike, Casting, Order
+from tilewright.typing import ArrayLike, Casting, Order, OutArray
 
 #: Labels of axes, more than two arrays can have: Latin letters with signs and what follows them.
 _FIRST_LABEL = 0x100
@@ -345,7 +345,7 @@ def vecdot(
     a: ArrayLike,
     b: ArrayLike,
     /,
-    out: NDArray[Any] | tuple[NDArray[Any]] | None = None,
+    out: OutArray | tuple[OutArray] | None = None,
     *,
     dtype: DTypeLike | None = None,
     axis: int = -1,
@@ -398,7 +398,7 @@ def matvec(
     a: ArrayLike,
     b: ArrayLike,
     /,
-    out: NDArray[Any] | tuple[NDArray[Any]] | None = None,
+    out: OutArray | tuple[OutArray] | None = None,
     *,
     dtype: DTypeLike | None = None,
     axes: list[Any] | None = None,
@@ -440,7 +440,7 @@ def vecmat(
     a: ArrayLike,
     b: ArrayLike,
     /,
-    out: NDArray[Any] | tuple[NDArray[Any]] | None = None,
+    out: OutArray | tuple[OutArray] | None = None,
     *,
     dtype: DTypeLike | None = None,
     axes: list[Any] | None = None,

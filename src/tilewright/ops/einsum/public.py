@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike, NDArray
 
-    from tilewright.typing import ArrayLike, Casting, Order
+    from tilewright.typing import ArrayLike, Casting, Order, OutArray
 
 _EINSUM_DOC = """\
 einsum(subscripts, /, *operands, out=None, dtype=None, order='K', casting='safe', optimize='auto',
@@ -91,7 +91,7 @@ def _einsum(
     subscripts: str | bytes,
     /,
     *operands: ArrayLike,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     dtype: DTypeLike | None = None,
     order: Order = "K",
     casting: Casting = "safe",
@@ -104,7 +104,7 @@ def _einsum(
     labels: Sequence[int],
     /,
     *others: ArrayLike | Sequence[int],
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     dtype: DTypeLike | None = None,
     order: Order = "K",
     casting: Casting = "safe",
@@ -115,7 +115,7 @@ def _einsum(
     subscripts: Any = (),
     /,
     *operands: Any,
-    out: NDArray[Any] | None = None,
+    out: Any = None,
     dtype: DTypeLike | None = None,
     order: Order = "K",
     casting: Casting = "safe",

@@ -12,14 +12,12 @@ from tilewright.spec.functions import UnaryOp
 from tilewright.typing import GeluForm
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from tilewright.calls.operands import Array
-    from tilewright.typing import ArrayLike, UnaryName
+    from tilewright.typing import ArrayLike, OutArray, UnaryName
 
 
 @served
-def relu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request[Array]:
+def relu(x: ArrayLike, out: OutArray | None = None, *, threads: int | None = None) -> Request[Array]:
     """max(x, 0).
 
     Parameters
@@ -53,7 +51,7 @@ def relu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None =
 
 
 @served
-def exp(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request[Array]:
+def exp(x: ArrayLike, out: OutArray | None = None, *, threads: int | None = None) -> Request[Array]:
     """e^x.
 
     Takes, gives and raises what `relu` does.
@@ -68,7 +66,7 @@ def exp(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = 
 
 
 @served
-def tanh(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request[Array]:
+def tanh(x: ArrayLike, out: OutArray | None = None, *, threads: int | None = None) -> Request[Array]:
     """The hyperbolic tangent of x.
 
     Takes, gives and raises what `relu` does.
@@ -83,7 +81,7 @@ def tanh(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None =
 
 
 @served
-def sigmoid(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request[Array]:
+def sigmoid(x: ArrayLike, out: OutArray | None = None, *, threads: int | None = None) -> Request[Array]:
     """1 / (1 + e^-x).
 
     Takes, gives and raises what `relu` does.
@@ -98,7 +96,7 @@ def sigmoid(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | Non
 
 
 @served
-def silu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request[Array]:
+def silu(x: ArrayLike, out: OutArray | None = None, *, threads: int | None = None) -> Request[Array]:
     """x · sigmoid(x); -0, the limit, where x is -inf.
 
     Takes, gives and raises what `relu` does.
@@ -113,7 +111,7 @@ def silu(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None =
 
 
 @served
-def erf(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = None) -> Request[Array]:
+def erf(x: ArrayLike, out: OutArray | None = None, *, threads: int | None = None) -> Request[Array]:
     """The error function of x.
 
     Takes, gives and raises what `relu` does.
@@ -131,7 +129,7 @@ def erf(x: ArrayLike, out: NDArray[Any] | None = None, *, threads: int | None = 
 def gelu(
     x: ArrayLike,
     approximate: GeluForm = "none",
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     *,
     threads: int | None = None,
 ) -> Request[Array]:

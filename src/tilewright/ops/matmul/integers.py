@@ -28,7 +28,7 @@ from tilewright.ops.gemm.operands import (
 from tilewright.spec.arguments import contents_read
 from tilewright.spec.epilogue import Along, Bias, Epilogue
 from tilewright.threads.pool import limited
-from tilewright.typing import ArrayLike
+from tilewright.typing import ArrayLike, OutArray
 
 _INT32 = np.dtype(np.int32)
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
@@ -106,7 +106,7 @@ def matmul_integer(
     a_zero_point: ArrayLike | None = None,
     b_zero_point: ArrayLike | None = None,
     *,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     threads: int | None = None,
 ) -> NDArray[Any]:
     """(a - a_zero_point) @ (b - b_zero_point) of bytes, exact in int32: ONNX's MatMulInteger.

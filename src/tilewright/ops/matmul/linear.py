@@ -13,7 +13,7 @@ from tilewright.errors import InvalidOperand, TilewrightError
 from tilewright.ops.linear.activations import QuantizedRows
 from tilewright.ops.matmul.public import multiply
 from tilewright.ops.packing.matrix import PackedMatrix
-from tilewright.typing import ActivationName, ArrayLike
+from tilewright.typing import ActivationName, ArrayLike, OutArray
 
 
 @repeated
@@ -23,7 +23,7 @@ def linear(
     bias: ArrayLike | None = None,
     activation: ActivationName | None = None,
     *,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     threads: int | None = None,
 ) -> NDArray[Any]:
     """activation(x @ weight.T + bias): a linear layer, in one pass over the result.

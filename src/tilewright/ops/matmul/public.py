@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from tilewright.ops.linear.activations import QuantizedRows
-    from tilewright.typing import ActivationName, ArrayLike, Casting, Number, Order
+    from tilewright.typing import ActivationName, ArrayLike, Casting, Number, Order, OutArray
 
 
 _MATMUL_DOC = """\
@@ -119,7 +119,7 @@ def multiply(
     a: ArrayLike | PackedMatrix | QuantizedRows,
     b: ArrayLike | PackedMatrix,
     /,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     *,
     dtype: DTypeLike | None = None,
     alpha: Number = _STEPS["alpha"],
@@ -206,7 +206,7 @@ else:
 
 
 def multiplied(
-    a: NDArray[Any], b: NDArray[Any], out: NDArray[Any] | None = None, *, dtype: DTypeLike | None = None
+    a: NDArray[Any], b: NDArray[Any], out: OutArray | None = None, *, dtype: DTypeLike | None = None
 ) -> NDArray[Any]:
     """The product of arrays inside of another function, as an array also where both are vectors.
 

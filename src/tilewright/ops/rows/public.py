@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tilewright.calls.operands import Array
-    from tilewright.typing import ArrayLike
+    from tilewright.typing import ArrayLike, OutArray
 
 
 @served
 def softmax(
     x: ArrayLike,
     axis: int | tuple[int, ...] = -1,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     *,
     threads: int | None = None,
 ) -> Request[Array]:
@@ -71,7 +71,7 @@ def softmax(
 def log_softmax(
     x: ArrayLike,
     axis: int | tuple[int, ...] = -1,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     *,
     threads: int | None = None,
 ) -> Request[Array]:
@@ -107,7 +107,7 @@ def layer_norm(
     axis: int | tuple[int, ...] = -1,
     eps: float = 1e-5,
     *,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     return_stats: Literal[False] = False,
     threads: int | None = None,
 ) -> NDArray[Any]: ...
@@ -119,7 +119,7 @@ def layer_norm(
     axis: int | tuple[int, ...] = -1,
     eps: float = 1e-5,
     *,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     return_stats: Literal[True],
     threads: int | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
@@ -131,7 +131,7 @@ def layer_norm(
     axis: int | tuple[int, ...] = -1,
     eps: float = 1e-5,
     *,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     return_stats: bool = False,
     threads: int | None = None,
 ) -> Request[Any]:
@@ -188,7 +188,7 @@ def rms_norm(
     axis: int | tuple[int, ...] = -1,
     eps: float | None = None,
     *,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     return_stats: Literal[False] = False,
     threads: int | None = None,
 ) -> NDArray[Any]: ...
@@ -199,7 +199,7 @@ def rms_norm(
     axis: int | tuple[int, ...] = -1,
     eps: float | None = None,
     *,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     return_stats: Literal[True],
     threads: int | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]: ...
@@ -210,7 +210,7 @@ def rms_norm(
     axis: int | tuple[int, ...] = -1,
     eps: float | None = None,
     *,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     return_stats: bool = False,
     threads: int | None = None,
 ) -> Request[Any]:

@@ -10,17 +10,17 @@ from tilewright.ops.rows.reduce import prepare_reduction
 from tilewright.spec.row_functions import RowOp
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import DTypeLike
 
     from tilewright.calls.operands import Array
-    from tilewright.typing import ArrayLike
+    from tilewright.typing import ArrayLike, OutArray
 
 
 @served
 def sum(  # noqa: A001 (NumPy's name)
     x: ArrayLike,
     axis: int | tuple[int, ...] | None = None,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     *,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
@@ -77,7 +77,7 @@ def sum(  # noqa: A001 (NumPy's name)
 def mean(
     x: ArrayLike,
     axis: int | tuple[int, ...] | None = None,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     *,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
@@ -103,7 +103,7 @@ def mean(
 def max(  # noqa: A001 (NumPy's name)
     x: ArrayLike,
     axis: int | tuple[int, ...] | None = None,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     *,
     keepdims: bool = False,
     threads: int | None = None,
@@ -126,7 +126,7 @@ def max(  # noqa: A001 (NumPy's name)
 def min(  # noqa: A001 (NumPy's name)
     x: ArrayLike,
     axis: int | tuple[int, ...] | None = None,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     *,
     keepdims: bool = False,
     threads: int | None = None,

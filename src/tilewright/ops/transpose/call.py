@@ -180,7 +180,7 @@ def check_axes(axes: Any, ndim: int) -> tuple[int, ...]:
     return found
 
 
-def transpose(a: Any, axes: Any = None, out: Array | None = None) -> Array:
+def transpose(a: Any, axes: Any = None, out: Any = None) -> Array:
     """The array with its axes permuted, in memory of its own; see `tilewright.transpose`."""
     array = a if type(a) is np.ndarray else _converted(a)
     order = check_axes(axes, array.ndim)
@@ -192,7 +192,7 @@ def transpose(a: Any, axes: Any = None, out: Array | None = None) -> Array:
         target = _check_out(out, shape, dtype)
         if np.may_share_memory(target, array):
             copy_to(target, transpose(array, order))
-            return out
+            return target
     if dtype.hasobject:
         not_repeatable("objects are copied")
         copy_to(target, array.transpose(order))  # references are counted

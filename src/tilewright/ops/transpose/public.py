@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from tilewright.calls.recording import repeatable
 from tilewright.calls.repeated import Repeated
 from tilewright.ops.transpose import call as moves
-from tilewright.typing import ArrayLike
+from tilewright.typing import ArrayLike, OutArray
 
 
-def _transpose(
-    a: ArrayLike, axes: Sequence[int] | None = None, out: NDArray[Any] | None = None
-) -> NDArray[Any]:
+def _transpose(a: ArrayLike, axes: Sequence[int] | None = None, out: OutArray | None = None) -> NDArray[Any]:
     """The array with its axes permuted, materialised: ``numpy.transpose`` would return a view.
 
     Parameters

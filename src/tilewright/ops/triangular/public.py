@@ -13,13 +13,13 @@ from tilewright.threads.pool import limited
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tilewright.typing import ArrayLike, Number, SideName
+    from tilewright.typing import ArrayLike, Number, OutArray, SideName
 
 
 @repeated
 def syrk(
     a: ArrayLike,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     *,
     alpha: Number = 1,
     beta: Number = 0,
@@ -79,7 +79,7 @@ def syrk(
 def syr2k(
     a: ArrayLike,
     b: ArrayLike,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     *,
     alpha: Number = 1,
     beta: Number = 0,
@@ -131,7 +131,7 @@ def syr2k(
 def trmm(
     a: ArrayLike,
     b: ArrayLike,
-    out: NDArray[Any] | None = None,
+    out: OutArray | None = None,
     *,
     alpha: Number = 1,
     lower: bool = True,
