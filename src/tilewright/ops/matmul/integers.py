@@ -42,11 +42,13 @@ class _ZeroPoint(NamedTuple):
     values : of shape (..., m, 1) for a, (..., 1, n) for b; (1, 1) where one number is for all.
     one : whether it is one number.
     none : whether it is known that all are 0.
+    known : whether they follow from the options of the call.
     """
 
     values: Array
     one: bool
     none: bool
+    known: bool = False
 
 
 def _zero_point(value: Any, name: str, operand: Array, axis: int) -> _ZeroPoint:
@@ -70,7 +72,7 @@ def _zero_point(value: Any, name: str, operand: Array, axis: int) -> _ZeroPoint:
     if array.size == 1:
         number = array.reshape(1, 1)
         none = not given and not number.any()
-        return _ZeroPoint(_cut(number if given else constant(number)), one=True, none=none)
+        return _ZeroPoint(_cut(number if given else constant(number)), one=True, none=none, known=not given)
     size, other = operand.shape[axis], -1 if axis == -2 else -2
     values = array if array.ndim != 1 else np.expand_dims(array, other)
     batch = operand.shape[:-2]
@@ -192,13 +194,12 @@ def _multiply(a: Array, b: Array, c: Array, zeros: tuple[_ZeroPoint, _ZeroPoint]
     if not zero_b.none:
         rows = matmul(a, constant(np.ones((k, 1), b.dtype)), dtype=_INT32)
         if not zero_a.none:
-            depth = constant(np.full((1, 1), k).astype(_INT32))
-            rows = _combined(np.subtract, rows, _combined(np.multiply, zero_a.values, depth))
+            rows = _combined(np.subtract, rows, _product_of(zero_a, k))
     if zero_a.one and zero_b.one:
         tall_a, _, tall_c = merge_rows(a, b, c)
         if tall_a.ndim == b.ndim == tall_c.ndim == 2 and whole_strides(tall_a) and whole_strides(b):
-            by_column = zero if zero_a.none else _combined(np.multiply, columns, _negative(zero_a.values))
-            by_row = zero if zero_b.none else _combined(np.multiply, rows, _negative(zero_b.values))
+            by_column = zero if zero_a.none else _combined(np.multiply, columns, _product_of(zero_a, -1))
+            by_row = zero if zero_b.none else _combined(np.multiply, rows, _product_of(zero_b, -1))
             _with_biases(tall_a, b, tall_c, by_column, by_row.reshape(-1, 1))
             return
     # Both terms are a product of depth 2, into which A·B is added.
@@ -215,10 +216,12 @@ def _multiply(a: Array, b: Array, c: Array, zeros: tuple[_ZeroPoint, _ZeroPoint]
     matmul(a, b, c, beta=1)
 
 
-def _negative(array: Array) -> Array:
-    found = new_array(array.shape, _INT32)
-    numpy_call(np.negative, array, found)
-    return found
+def _product_of(zeros: _ZeroPoint, number: int) -> Array:
+    """Zero points times a number, modulo 2^32."""
+    factor = np.full((1, 1), number).astype(_INT32)
+    if zeros.known:
+        return constant(zeros.values * factor)
+    return _combined(np.multiply, zeros.values, constant(factor))
 
 
 def _common(sums: Array, values: Array) -> tuple[int, ...]:
