@@ -72,7 +72,9 @@ def _zero_point(value: Any, name: str, operand: Array, axis: int) -> _ZeroPoint:
     if array.size == 1:
         number = array.reshape(1, 1)
         none = not given and not number.any()
-        return _ZeroPoint(_cut(number if given else constant(number)), one=True, none=none, known=not given)
+        return _ZeroPoint(
+            _cut(number) if given else constant(number.astype(_INT32)), one=True, none=none, known=not given
+        )
     size, other = operand.shape[axis], -1 if axis == -2 else -2
     values = array if array.ndim != 1 else np.expand_dims(array, other)
     batch = operand.shape[:-2]
