@@ -13,6 +13,7 @@ import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from enum import Enum
+from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
@@ -360,6 +361,12 @@ def check_word(value: object, name: str, allowed: Iterable[str]) -> str:
     return found
 
 
+@lru_cache(maxsize=512)
+def _member_of(kind: type[Enum], value: str) -> Enum | None:
+    """The member of an enumeration with a value."""
+    return next((member for member in kind if member.value == value), None)
+
+
 def parse_choice(
     kind: type[_Choice], value: object, name: str, allowed: Sequence[_Choice] | None = None
 ) -> _Choice:
@@ -369,6 +376,10 @@ def parse_choice(
     >>> parse_choice(Layout, "col", "a")
     <Layout.COL: 'col'>
     """
+    if allowed is None and type(value) is str:
+        member = _member_of(kind, value)
+        if member is not None:
+            return member  # type: ignore[return-value]
     members = tuple(kind) if allowed is None else allowed
     found = value
     if type(value) is not kind:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from tilewright.calls.foreign import as_array
-from tilewright.calls.operands import Array, whole_strides
+from tilewright.calls.operands import Array, data_address, whole_strides
 from tilewright.calls.pieces import contiguous, copied
 from tilewright.calls.recording import new_array
 from tilewright.errors import (
@@ -431,7 +431,7 @@ def prepare(
     copies = tuple(
         f"{name} is copied: {array.dtype} to {view.dtype}"
         for name, array, view in zip("qkv", operands.given, operands[1:4], strict=True)
-        if array.size and not np.may_share_memory(array, view)
+        if array.size and data_address(array) != data_address(view) and not np.may_share_memory(array, view)
     )
     if given is not None and not direct:
         copies = (*copies, "the result is copied into out: another dtype, misaligned, or shared memory")
