@@ -146,7 +146,7 @@ def test_broadcast_inputs() -> None:
     check(np.broadcast_to(np.float32(3), (4, 5, 6)), (1, 2, 0))
 
 
-@pytest.mark.parametrize("given", [[[1, 2, 3], [4, 5, 6]], 7, [], [[]], np.float32(2), "text"])
+@pytest.mark.parametrize("given", [[[1, 2, 3], [4, 5, 6]], 7, [], [[]], np.float32(2)])
 def test_lists_and_scalars(given: Any) -> None:
     np.testing.assert_array_equal(tw.transpose(given), np.transpose(given))
 
@@ -265,7 +265,7 @@ def test_out_that_is_no_array() -> None:
 
 
 def test_ragged_lists() -> None:
-    with pytest.raises(InvalidOperand, match="operand a"):
+    with pytest.raises(InvalidOperand, match="a is invalid"):
         tw.transpose([[1, 2], [3]])
 
 
