@@ -18,7 +18,7 @@ import tilewright as tw
 from tilewright.calls.layout import native_entry_possible
 from tilewright.calls.recipe import MOST_RECIPES
 from tilewright.calls.repeated import replay
-from tilewright.errors import InvalidOperand, MaskedOperand, OperandMismatch, ShapeMismatch
+from tilewright.errors import InvalidOperand, MaskedOperand, OperandMismatch, ShapeMismatch, UnsupportedDtype
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="no native entries in this interpreter")
 
@@ -227,6 +227,104 @@ def test_lists_of_numbers_are_operands() -> None:
     np.testing.assert_array_equal(tw.matmul(a, b), np.matmul(a, b))
     for _ in range(3):  # labels are no operands
         np.testing.assert_array_equal(tw.einsum(a, [0, 1], b, [1, 2]), np.matmul(a, b))
+
+
+#: A NaN that is signalling, and has a number in it.
+NAN = float(np.array(0x7FF4000000000123, "u8").view("f8"))
+#: Lists that machine code reads itself.
+READ: list[Any] = [
+    [1.5],
+    [-3],
+    [-0.0, float("nan"), float("-nan"), NAN, float("-inf"), 5e-324],
+    [1, 2**63 - 1, -(2**63), 0],
+    [[1, 2, 2.5], [3, 4, 5]],
+    [[2.5, 1], [2**53 + 1, -(2**62) - 1], [3, 0.0]],
+    [[[1.0, 2], [3, 4], [5, 6.0]]],
+    [[[[1], [2]]], [[[3], [4]]], [[[5], [6]]]],
+]
+#: Lists that NumPy reads.
+CONVERTED: list[Any] = [
+    [[[[[1.0], [2.0]]]]],
+    [True, False],
+    [1, True],
+    [0.5, True],
+    [2**63],
+    [0.5, 2**63],
+    [1, 0.5, 2**70],
+    [],
+    [[], []],
+]
+#: Lists that Python passes on or refuses.
+LEFT: list[Any] = [
+    [1.0, np.float32(2)],
+    [np.float64(1.5), 2.0],
+    [np.int64(1), 2],
+    [[1.0], (2.0,)],
+    [[1.0, 2.0], [3.0]],
+    [[1.0], [2.0, 3.0]],
+    [[1], [2.0], []],
+    [[1.0], 2.0],
+    [1.0, [2.0]],
+    [[1, 2], [3, [4]]],
+    [1, None],
+    [1, 2j],
+    [2**70],
+]
+
+
+def outcome(call: Callable[[], Array]) -> Any:
+    """The element type, shape and bits of a result; None of an error."""
+    try:
+        result = call()
+    except ValueError:
+        return None
+    return result.dtype, result.shape, result.tobytes() if result.dtype != object else result.tolist()
+
+
+@pytest.mark.parametrize("value", READ + CONVERTED + LEFT, ids=str)
+def test_lists_become_the_arrays_of_numpy(value: Any) -> None:
+    """Element type, shape and bits; arrays that turn out to be of another type are given up."""
+    expected = outcome(lambda: np.transpose(np.asarray(value)))
+    kinds = [np.dtype(float), np.dtype(int)]
+    for _ in range(3):
+        assert outcome(lambda: tw.transpose(value)) == expected
+    before = [sys.getrefcount(kind) for kind in kinds]
+    for _ in range(20):
+        outcome(lambda: tw.transpose(value))
+    after = [sys.getrefcount(kind) for kind in kinds]
+    assert all(now < then + 20 for then, now in zip(before, after, strict=True))
+
+
+def test_arrays_of_lists_are_given_up() -> None:
+    """The first list is an array by the time that the second one is found to be none."""
+    kind, objects = np.dtype(float), [[1.0, 2.0], [None, None]]
+    before = sys.getrefcount(kind)
+    for _ in range(20):
+        with pytest.raises(UnsupportedDtype):
+            tw.matmul([1.0, 2.0], objects)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(tw.matmul([1.0, 2.0], [np.float64(1.0), 2.0]), 5.0)
+    assert sys.getrefcount(kind) < before + 20
+
+
+def test_numpy_does_not_read_lists_of_numbers() -> None:
+    """Without `PyArray_FromAny`, machine code still makes arrays of plain lists, and of no others."""
+    code = f"""
+import ctypes
+from repeated_calls import python_lines
+import tilewright as tw
+from tilewright.calls import replay
+from tilewright.llvm.builtin import address_of
+
+numpy_api, none = replay.numpy_api, address_of(ctypes.pythonapi.PyErr_NoMemory)
+replay.numpy_api = lambda index: none if index == replay.API_FROM_ANY else numpy_api(index)
+nan = inf = 0.5
+for values, native in (({READ!r}, True), ({CONVERTED!r}, False)):
+    for value in values:
+        for _ in range(3):
+            tw.transpose(value)
+        assert (python_lines(lambda: tw.transpose(value)) == 0) == native, value
+"""
+    run_python("-c", code)
 
 
 def test_lists_that_stay_with_python() -> None:

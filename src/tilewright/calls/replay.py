@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tilewright.calls.call_key import WORDS_AT_ONCE, KeyReader, KeyState, KnownKinds
 from tilewright.calls.fastcall import (
     API_COPY_INTO,
@@ -609,6 +611,7 @@ class Replay:
             "tw_torch": ctypes.addressof(torch_types.table),
             "tw_operands": ctypes.addressof(self.operands),
             **{f"tw_{kind.__name__}": id(kind) for kind in (float, bool, int, str, tuple, list)},
+            **{f"tw_dtype_{kind.__name__}": id(np.dtype(kind)) for kind in (float, int)},
             "tw_as_integer": address_of(api.PyLong_AsLongLongAndOverflow),
             "tw_as_text": address_of(api.PyUnicode_AsUTF8AndSize),
             "tw_clear_error": address_of(api.PyErr_Clear),
