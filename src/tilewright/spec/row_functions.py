@@ -17,7 +17,8 @@ class RowOp(Enum):
     SOFTMAX: e^(x - max x) / Σ e^(x - max x); LOG_SOFTMAX: its logarithm; LAYER_NORM: (x - mean) /
     √(variance + eps), the variance that of n elements, then times weight and plus bias; RMS_NORM: x /
     √(mean of x² + eps), then times weight. SUM, MEAN, MAX and MIN make one number of the row, NaN
-    where it has NaN.
+    where it has NaN. INVERSE_DEVIATION makes 1 / √(variance + eps) of it, and INVERSE_ROOT makes
+    1 / √(mean of x² + eps).
     """
 
     SOFTMAX = "softmax"
@@ -28,16 +29,23 @@ class RowOp(Enum):
     MEAN = "mean"
     MAX = "max"
     MIN = "min"
+    INVERSE_DEVIATION = "inverse_deviation"
+    INVERSE_ROOT = "inverse_root"
 
     @property
     def takes_eps(self) -> bool:
-        """Whether it is a norm, whose root has eps under it."""
+        """Whether it has a root with eps under it."""
+        return self.is_norm or self in (RowOp.INVERSE_DEVIATION, RowOp.INVERSE_ROOT)
+
+    @property
+    def is_norm(self) -> bool:
+        """Whether it is a norm, which takes a weight."""
         return self in (RowOp.LAYER_NORM, RowOp.RMS_NORM)
 
     @property
     def reduces(self) -> bool:
         """Whether a row becomes one number."""
-        return self in (RowOp.SUM, RowOp.MEAN, RowOp.MAX, RowOp.MIN)
+        return not self.is_norm and self not in (RowOp.SOFTMAX, RowOp.LOG_SOFTMAX)
 
 
 def row_meaning(op: RowOp, x: NDArray[np.float64], eps: float) -> NDArray[np.float64]:
@@ -64,3 +72,7 @@ def row_meaning(op: RowOp, x: NDArray[np.float64], eps: float) -> NDArray[np.flo
             return np.asarray(x.max(axis=-1))
         case RowOp.MIN:
             return np.asarray(x.min(axis=-1))
+        case RowOp.INVERSE_DEVIATION:
+            return np.asarray(1 / np.sqrt(x.var(axis=-1) + eps))
+        case RowOp.INVERSE_ROOT:
+            return np.asarray(1 / np.sqrt(np.square(x).mean(axis=-1) + eps))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import ml_dtypes
@@ -418,6 +419,24 @@ def test_statistics_of_norms(name: str, dtype: DType) -> None:
         assert again[0] is same
         for found, one in zip(again, (result, *stats), strict=True):
             np.testing.assert_array_equal(found, one)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_statistics_of_special_rows(axis: int) -> None:
+    """Equal elements, whose variance is 0, infinities, NaN, squares that are too large; no warnings."""
+    values = np.array([0.1, 3.0, np.inf, np.nan, 1e30], np.float32)
+    x = np.repeat(values[:, np.newaxis], 38, axis=1)
+    x[2, 1:] = x[3, 1:] = 1
+    x[4, ::2] *= -1
+    turned = np.ascontiguousarray(x if axis == 1 else x.T)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, mean, inverse = tw.layer_norm(turned, axis=axis, eps=0.25, return_stats=True)
+        _, root = tw.rms_norm(turned, axis=axis, eps=0.25, return_stats=True)
+    expected = np.array([2, 2, np.nan, np.nan, 0])
+    np.testing.assert_allclose(inverse.ravel(), expected, rtol=1e-6)
+    np.testing.assert_allclose(mean.ravel()[:3], values[:3], rtol=1e-6)
+    np.testing.assert_allclose(root.ravel(), [0.26**-0.5, 9.25**-0.5, 0, np.nan, 0], rtol=1e-6)
 
 
 def test_statistics_of_nothing() -> None:

@@ -24,6 +24,8 @@ from tilewright.ir.primitives.products import SIDE_BYTES, MultiplyRows, SumProdu
 from tilewright.ir.primitives.rows import (
     PAIR,
     STATES,
+    InverseDeviationRows,
+    InverseRootRows,
     LayerNormRows,
     LogSoftmaxRows,
     MaxRows,
@@ -44,6 +46,8 @@ __all__ = [
     "STATES",
     "Begin",
     "Finite",
+    "InverseDeviationRows",
+    "InverseRootRows",
     "Keep",
     "KeyScores",
     "LayerNormRows",
@@ -90,6 +94,8 @@ _KINDS: tuple[type[Primitive], ...] = (
     MeanRows,
     MaxRows,
     MinRows,
+    InverseDeviationRows,
+    InverseRootRows,
 )
 #: Every primitive by the word that begins its text.
 PRIMITIVES: dict[str, type[Primitive]] = {kind.word: kind for kind in _KINDS}

@@ -212,3 +212,29 @@ class MinRows(SumRows):
     word: ClassVar[str] = "min_rows"
     emission: ClassVar[str] = "rows.sums:emit_min_rows"
     op: ClassVar[RowOp] = RowOp.MIN
+
+
+@dataclass(frozen=True)
+class InverseDeviationRows(RowPrimitive):
+    """to = 1 / √(variance + eps) of every row; windows as of `SumRows`."""
+
+    word: ClassVar[str] = "inverse_deviation_rows"
+    emission: ClassVar[str] = "rows.functions:emit_inverse_deviation"
+    op: ClassVar[RowOp] = RowOp.INVERSE_DEVIATION
+
+    to: Slice
+    source: Slice
+    rows: Expression
+    columns: Expression
+    ahead: Expression
+    eps: ScalarValue
+    state: Slice | None = None
+
+
+@dataclass(frozen=True)
+class InverseRootRows(InverseDeviationRows):
+    """to = 1 / √(mean of x² + eps) of every row; otherwise as `InverseDeviationRows`."""
+
+    word: ClassVar[str] = "inverse_root_rows"
+    emission: ClassVar[str] = "rows.functions:emit_inverse_root"
+    op: ClassVar[RowOp] = RowOp.INVERSE_ROOT

@@ -106,8 +106,8 @@ def _scaled(lines: AcrossRows, spot: Spot, normal: Value) -> None:
     lines.store(spot, normal)
 
 
-def layer_norm(lines: AcrossRows) -> None:
-    """Three passes: sum; sums of differences from the mean and of their squares; result.
+def _deviations(lines: AcrossRows) -> None:
+    """Two passes: state 0 becomes the mean, 1 the inverse deviation, 2 what is added to normalised elements.
 
     As along rows, the differences' own sum corrects the variance and the results.
     """
@@ -140,6 +140,18 @@ def layer_norm(lines: AcrossRows) -> None:
 
     lines.settle(settle)
 
+
+def inverse_deviation(lines: AcrossRows) -> None:
+    """Two passes, and one number for each row."""
+    _deviations(lines)
+    lines.settle(lambda spot: lines.store(spot, lines.get(1, spot)))
+
+
+def layer_norm(lines: AcrossRows) -> None:
+    """Three passes: two for the statistics; result."""
+    v = lines.v
+    _deviations(lines)
+
     def finish(spot: Spot) -> None:
         apart = v.subtract(lines.load(spot), lines.get(0, spot))
         _scaled(lines, spot, v.multiply_add(apart, lines.get(1, spot), lines.get(2, spot)))
@@ -147,8 +159,8 @@ def layer_norm(lines: AcrossRows) -> None:
     lines.each(finish)
 
 
-def rms_norm(lines: AcrossRows) -> None:
-    """Two passes: sum of squares; result."""
+def _inverse_roots(lines: AcrossRows) -> None:
+    """One pass: state 0 becomes the factor of each row."""
     v = lines.v
     count = lines.f.splat(lines.count(), lines.lanes)
     lines.begin_sum(1)
@@ -163,4 +175,15 @@ def rms_norm(lines: AcrossRows) -> None:
         lines.put(0, spot, _inverse_root(lines, spot, lines.sums.rounded(lines.sum_at(1, spot), count)))
 
     lines.settle(settle)
-    lines.each(lambda spot: _scaled(lines, spot, v.multiply(lines.load(spot), lines.get(0, spot))))
+
+
+def inverse_root(lines: AcrossRows) -> None:
+    """One pass, and one number for each row."""
+    _inverse_roots(lines)
+    lines.settle(lambda spot: lines.store(spot, lines.get(0, spot)))
+
+
+def rms_norm(lines: AcrossRows) -> None:
+    """Two passes: sum of squares; result."""
+    _inverse_roots(lines)
+    lines.each(lambda spot: _scaled(lines, spot, lines.v.multiply(lines.load(spot), lines.get(0, spot))))

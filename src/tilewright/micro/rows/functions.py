@@ -117,8 +117,10 @@ def _scaled(lines: AlongRows, spot: Spot, normal: Value) -> None:
     lines.store(spot, normal)
 
 
-def _layer_norm(lines: AlongRows) -> None:
-    """Three passes: sum; sums of differences from the mean and of their squares; result.
+def _deviations(lines: AlongRows) -> tuple[list[Value], list[Value], list[Value]]:
+    """Two passes: sum; sums of differences from the mean and of their squares.
+
+    For each row the mean, the inverse deviation, and what is added to normalised elements.
 
     The sum of the differences is the rounding error of the mean. It corrects the variance and the results;
     not the mean itself, where it would be lost again.
@@ -145,6 +147,13 @@ def _layer_norm(lines: AlongRows) -> None:
         # For equal elements, rounding may make the variance negative.
         factors.append(_inverse_root(lines, one.at_least(variance, one.constant(0.0))))
         shifts.append(v.negate(v.multiply(lines.spread(lost), factors[-1])))
+    return around, factors, shifts
+
+
+def _layer_norm(lines: AlongRows) -> None:
+    """Three passes: two for the statistics; result."""
+    v = lines.v
+    around, factors, shifts = _deviations(lines)
 
     def finish(spot: Spot) -> None:
         difference = v.subtract(lines.load(spot, around[spot.part]), around[spot.part])
@@ -153,23 +162,33 @@ def _layer_norm(lines: AlongRows) -> None:
     lines.each(finish)
 
 
-def _rms_norm(lines: AlongRows) -> None:
-    """Two passes: sum of squares; result."""
-    v, one = lines.v, lines.one
-    count = lines.count()
+def _inverse_roots(lines: AlongRows, count: Value) -> list[Value]:
+    """One pass: the factor of each row by its sum of squares."""
 
     def square(spot: Spot, state: list[Value]) -> list[Value]:
         x = lines.load(spot)
-        return [v.multiply_add(x, x, state[0])]
+        return [lines.v.multiply_add(x, x, state[0])]
 
     sums = lines.sums(1, square)
-    factors = [_inverse_root(lines, one.divide(total, count)) for (total,) in sums]
+    return [_inverse_root(lines, lines.one.divide(total, count)) for (total,) in sums]
+
+
+def _rms_norm(lines: AlongRows) -> None:
+    """Two passes: sum of squares; result."""
+    v = lines.v
+    factors = _inverse_roots(lines, lines.count())
 
     def finish(spot: Spot) -> None:
         lines.fetch(spot)
         _scaled(lines, spot, v.multiply(lines.load(spot), factors[spot.part]))
 
     lines.each(finish)
+
+
+def _write_factors(lines: AlongRows, factors: list[Value]) -> None:
+    """One number for each row."""
+    for row, factor in zip(lines.rows, factors, strict=True):
+        lines.write(row, lines.f.extract(factor, 0))
 
 
 def _emit(f: Function, isa: Isa, given: Operands, word: str, body: tuple[Along, Across]) -> None:
@@ -179,9 +198,9 @@ def _emit(f: Function, isa: Isa, given: Operands, word: str, body: tuple[Along, 
     along, beside = body
 
     def write(inner: Function, operands: Operands) -> None:
-        stream = value(operands, "stream")
         by_length(inner, isa, (acc, operands), along, beside)
-        if stream.known != 0:
+        stream = operands.get("stream")
+        if isinstance(stream, Value) and stream.known != 0:
             with inner.when(inner.icmp("!=", stream, 0)):
                 inner.fence()
 
@@ -206,3 +225,21 @@ def emit_layer_norm(f: Function, isa: Isa, given: Operands) -> None:
 def emit_rms_norm(f: Function, isa: Isa, given: Operands) -> None:
     """Calls the function of a `RmsNormRows`."""
     _emit(f, isa, given, "rms_norm_rows", (_rms_norm, across.rms_norm))
+
+
+def emit_inverse_deviation(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of an `InverseDeviationRows`."""
+
+    def along(lines: AlongRows) -> None:
+        _write_factors(lines, _deviations(lines)[1])
+
+    _emit(f, isa, given, "inverse_deviation_rows", (along, across.inverse_deviation))
+
+
+def emit_inverse_root(f: Function, isa: Isa, given: Operands) -> None:
+    """Calls the function of an `InverseRootRows`."""
+
+    def along(lines: AlongRows) -> None:
+        _write_factors(lines, _inverse_roots(lines, lines.count()))
+
+    _emit(f, isa, given, "inverse_root_rows", (along, across.inverse_root))

@@ -28,6 +28,8 @@ from tilewright.ir.nodes import (
 from tilewright.ir.primitives import (
     PAIR,
     STATES,
+    InverseDeviationRows,
+    InverseRootRows,
     LayerNormRows,
     LogSoftmaxRows,
     MaxRows,
@@ -158,6 +160,10 @@ def _statements(
             return (LayerNormRows(y, x, rows, columns, stream, ahead, Scalar("eps"), weight, bias, state),)
         case RowOp.RMS_NORM:
             return (RmsNormRows(y, x, rows, columns, stream, ahead, Scalar("eps"), weight, state),)
+        case RowOp.INVERSE_DEVIATION:
+            return (InverseDeviationRows(y, x, rows, columns, ahead, Scalar("eps"), state),)
+        case RowOp.INVERSE_ROOT:
+            return (InverseRootRows(y, x, rows, columns, ahead, Scalar("eps"), state),)
         case op:
             return (_REDUCTIONS[op](y, x, rows, columns, ahead, state),)
 

@@ -65,7 +65,7 @@ class RowFunction(RunTimeSizes):
         bias: DType | str | None = None,
     ) -> None:
         what = parse_choice(RowOp, op, "op")
-        taken = {"weight": what.takes_eps, "bias": what is RowOp.LAYER_NORM}
+        taken = {"weight": what.is_norm, "bias": what is RowOp.LAYER_NORM}
         for name, given in (("weight", weight), ("bias", bias)):
             if given is not None and not taken[name]:
                 raise InvalidChoice(name=f"{name} of {what.value}", found=shown(given), allowed="None")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -22,16 +23,33 @@ from tilewright.spec.dtype import FUNCTION_DTYPES, find_numpy_dtype
 from tilewright.spec.row_functions import RowOp
 
 #: Results of reductions over no elements.
-_OF_NOTHING = {RowOp.SUM: 0.0, RowOp.MEAN: np.nan}
+_OF_NOTHING = {
+    RowOp.SUM: 0.0,
+    RowOp.MEAN: np.nan,
+    RowOp.INVERSE_DEVIATION: np.nan,
+    RowOp.INVERSE_ROOT: np.nan,
+}
 
 #: NumPy's reductions of integers and truth values, which have no kernel.
 _OF_INTEGERS = {RowOp.SUM: np.add.reduce, RowOp.MAX: np.maximum.reduce, RowOp.MIN: np.minimum.reduce}
 
 
 def prepare_reduction(
-    op: RowOp, x: Any, axis: Any, out: Any = None, *, dtype: Any = None, keepdims: bool = False
+    op: RowOp,
+    x: Any,
+    axis: Any,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    keepdims: bool = False,
+    scalars: Sequence[float] = (),
 ) -> Prepared:
-    """Prepare a call of a reduction; see the public functions of `tilewright` with the same names."""
+    """Prepare a call of a reduction; see the public functions of `tilewright` with the same names.
+
+    Parameters
+    ----------
+    scalars : eps of factors of norms.
+    """
     array, dtype = _operand(op, x) if dtype is None else _operand_as(op, x, dtype)
     keepdims = check_flag(keepdims, "keepdims")
     along = _axes(op, axis, array.ndim)
@@ -59,8 +77,8 @@ def prepare_reduction(
         return Prepared(array, target, given, None, moved, scalar)
     plan = _plan(array, target, along)
     if plan is not None:
-        return Prepared(array, target, given, _call(op, array, target, plan), None, scalar)
-    return Prepared(array, target, given, None, partial(_moved, op, array, target, along), scalar)
+        return Prepared(array, target, given, _call(op, array, target, plan, scalars), None, scalar)
+    return Prepared(array, target, given, None, partial(_moved, op, array, target, along, scalars), scalar)
 
 
 #: Truth values, signed and unsigned integers.
@@ -178,12 +196,14 @@ def _of_floats(op: RowOp, x: Array, numbers: Array, along: tuple[int, ...]) -> N
         _call(op, x, numbers, plan).run()
 
 
-def _call(op: RowOp, x: Array, numbers: Array, plan: LinePlan) -> RowCall:
+def _call(op: RowOp, x: Array, numbers: Array, plan: LinePlan, scalars: Sequence[float] = ()) -> RowCall:
     """The kernel on arrays that it can walk."""
-    return RowCall(kernel_of(op, x.dtype, plan.layout), [x, numbers], plan.sizes, plan.elements)
+    return RowCall(kernel_of(op, x.dtype, plan.layout), [x, numbers], plan.sizes, plan.elements, scalars)
 
 
-def _moved(op: RowOp, x: Array, numbers: Array, along: tuple[int, ...]) -> None:
+def _moved(
+    op: RowOp, x: Array, numbers: Array, along: tuple[int, ...], scalars: Sequence[float] = ()
+) -> None:
     """The kernel on a copy whose rows are contiguous, into an array of contiguous numbers."""
     rest = [axis for axis in range(x.ndim) if axis not in along]
     rows = contiguous(x.transpose(*rest, *along))
@@ -191,5 +211,5 @@ def _moved(op: RowOp, x: Array, numbers: Array, along: tuple[int, ...]) -> None:
     last = tuple(range(len(rest), x.ndim))
     plan = _plan(rows, found, last)
     assert plan is not None
-    _call(op, rows, found, plan).run()
+    _call(op, rows, found, plan, scalars).run()
     copy_to(numbers, found.reshape(numbers.shape))

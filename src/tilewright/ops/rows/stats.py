@@ -10,7 +10,6 @@ import numpy as np
 
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import as_type
-from tilewright.calls.recording import new_array, numpy_call
 from tilewright.ops.rows.call import check_axes, check_eps, prepare
 from tilewright.ops.rows.kernel import Prepared
 from tilewright.ops.rows.reduce import prepare_reduction
@@ -49,37 +48,11 @@ def prepare_with_stats(op: RowOp, x: Any, axis: Any, out: Any = None, **given: A
 def _stats(op: RowOp, x: Array, along: tuple[int, ...], eps: float) -> tuple[Array, ...]:
     """The mean of layer norm's rows, and 1 / √(variance + eps) of them, or 1 / √(mean of x² + eps).
 
-    In float32, for float64 in float64; the axes of a row are kept with length 1. The differences'
-    own mean corrects the variance, as in the kernels of layer norm.
+    In float32, for float64 in float64; the axes of a row are kept with length 1.
     """
-    acc = np.dtype(np.float64 if x.dtype == F64.numpy else np.float32)
-    wide = as_type(x, acc)
-
-    def mean(values: Array) -> Array:
-        return prepare_reduction(RowOp.MEAN, values, along, keepdims=True).run()
-
-    squares = new_array(wide.shape, acc)
+    wide = as_type(x, np.dtype(np.float64 if x.dtype == F64.numpy else np.float32))
     if op is RowOp.RMS_NORM:
-        _quiet(np.square, wide, squares)
-        found = mean(squares)
-        _inverse_root(found, eps)
-        return (found,)
-    means, around = mean(wide), new_array(wide.shape, acc)
-    _quiet(np.subtract, wide, means, around)
-    _quiet(np.square, around, squares)
-    variance, shift = mean(squares), mean(around)
-    _quiet(np.square, shift, shift)
-    _quiet(np.subtract, variance, shift, variance)
-    _quiet(np.maximum, variance, 0, out=variance)
-    _inverse_root(variance, eps)
-    return means, variance
-
-
-_quiet = partial(numpy_call, quiet=True)
-
-
-def _inverse_root(square: Array, eps: float) -> None:
-    """1 / √(square + eps), in place."""
-    _quiet(np.add, square, square.dtype.type(eps), square)
-    _quiet(np.sqrt, square, square)
-    _quiet(np.divide, square.dtype.type(1), square, square)
+        return (prepare_reduction(RowOp.INVERSE_ROOT, wide, along, keepdims=True, scalars=[eps]).run(),)
+    means = prepare_reduction(RowOp.MEAN, wide, along, keepdims=True).run()
+    factors = prepare_reduction(RowOp.INVERSE_DEVIATION, wide, along, keepdims=True, scalars=[eps]).run()
+    return means, factors
