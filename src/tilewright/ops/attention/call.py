@@ -18,9 +18,10 @@ from tilewright.compiler.kernel import Kernel
 from tilewright.machine.host import host_machine
 from tilewright.ops.attention.decode import decode_queries
 from tilewright.ops.attention.kernel import LENGTHS, AttentionCall, similar_keys
+from tilewright.ops.attention.log_sum_exp import log_sum_exp
 from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import Keywords, prepare
-from tilewright.ops.attention.prepared import PreparedAttention, log_sum_exp
+from tilewright.ops.attention.prepared import PreparedAttention
 from tilewright.ops.attention.problem import Attention, Schedule
 from tilewright.ops.attention.scores import ScoreStage, attention_scores
 from tilewright.ops.attention.table import decided

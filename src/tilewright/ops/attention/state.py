@@ -12,8 +12,8 @@ from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array
 from tilewright.errors import InvalidSequence, NoStates, StateLayouts, StateShape, shown
 from tilewright.ops.attention.call import AttentionStrategy, choose, run
+from tilewright.ops.attention.log_sum_exp import log_sum_exp
 from tilewright.ops.attention.operands import AttentionLayout, Keywords, prepare, state_shape
-from tilewright.ops.attention.prepared import log_sum_exp
 from tilewright.spec.arguments import as_items, check_items, check_numbers, parse_choice
 
 
