@@ -88,7 +88,7 @@ def chains() -> Iterator[LinearChain]:
 def row_functions() -> Iterator[RowFunction]:
     for op, dtype, layout in product(RowOp, FUNCTION_DTYPES, DENSE):
         yield RowFunction(op, dtype, layout=layout)
-        if op.takes_eps:
+        if op.is_norm:
             yield RowFunction(op, dtype, layout=layout, weight="f32")
     yield RowFunction("layer_norm", "bf16", weight="f32", bias="bf16")
     yield RowFunction("layer_norm", bias="f32")

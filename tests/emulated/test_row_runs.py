@@ -108,7 +108,7 @@ def problems(first: int) -> Iterator[RowFunction | Elementwise]:
     for op in RowOp:
         for layout in (Layout.ROW, Layout.COL):
             dtype = DTYPES[turn % len(DTYPES)]
-            weight = dtype if op.takes_eps else None
+            weight = dtype if op.is_norm else None
             bias = "f32" if op is RowOp.LAYER_NORM else None
             yield RowFunction(op, dtype, layout=layout, weight=weight, bias=bias)
             turn += 1

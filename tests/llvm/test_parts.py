@@ -93,6 +93,14 @@ def test_parts_are_stored(compiled: list[str], monkeypatch: pytest.MonkeyPatch, 
     assert not any(name.startswith("tile") for name in compiled)
 
 
+def test_names_may_have_signs(compiled: list[str]) -> None:
+    """Fixed strides that are negative are part of a tile's name."""
+    machine = find_machine("x86-64-v2")
+    text = module_of(tw.Gemm(dtype="f64"), machine.name).replace("@tile_", "@tile_c-2_")
+    assert len(split_module(text)) > 1
+    assert undefined_symbols(emit_by_parts(text, "gemm", machine)) == set()
+
+
 def test_metadata_is_declared_in_its_part() -> None:
     text = module_of(tw.Unary("identity", dtype="i16", a="strided", b="strided"), "x86-64-v4")
     declared = "!0 = !{i32 1}"

@@ -27,8 +27,8 @@ _LEAST_LINES = 150
 _MERGED = re.compile(r"x86_64(-\w+)?-linux(-gnu|-musl)?$")
 
 #: Functions, addresses and metadata that a line refers to.
-_REFERENCE = re.compile(r"@[\w.$]+|!\d+")
-_SIGNATURE = re.compile(r"define (internal )?(.+?) (@[\w.$]+)\((.*)\) (.*) \{\n")
+_REFERENCE = re.compile(r"@[-\w.$]+|!\d+")
+_SIGNATURE = re.compile(r"define (internal )?(.+?) (@[-\w.$]+)\((.*)\) (.*) \{\n")
 
 #: The most recently used parts, by digest of text and target: the object file.
 _parts: OrderedDict[bytes, bytes] = OrderedDict()
