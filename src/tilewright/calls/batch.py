@@ -22,7 +22,6 @@ from tilewright.spec.problem import PRODUCT_SIZES
 from tilewright.threads.pool import TEAM_WORK
 
 _OPERANDS = ("a", "b", "c")
-_FIXED = "tw_batch_fixed"
 
 
 class BatchAxis(NamedTuple):
@@ -64,22 +63,22 @@ FIXED_WORK = 1 << 14
 TASKS_PER_THREAD = 8
 
 
-def _name(acc: DType, vectors: int = 0) -> str:
-    return f"tw_batch_{acc}{'_vector' * vectors}"
+def _name(acc: DType | None, vectors: int) -> str:
+    return f"tw_batch_{acc or 'fixed'}{'_vector' * vectors}"
 
 
-def _emit() -> str:
-    """The loops over kernels of each accumulator type, and over kernels of hardcoded sizes."""
-    machine = host_machine()
-    module = Module("tw_batch", machine.triple, data_layout(machine))
-    for acc in ACCUMULATORS:
+def _emit(acc: DType | None, vectors: int) -> str:
+    """The loop over kernels of an accumulator type, or over kernels of hardcoded sizes."""
+    machine, name = host_machine(), _name(acc, vectors)
+    module = Module(name, machine.triple, data_layout(machine))
+    if acc is None:
+        leading = [(f"ld_{operand}", INT64) for operand in _OPERANDS]
+        _Batch(module, name, leading, whole=False).emit()
+    else:
         scalar = element_type(acc)
-        rest = [*((name, INT64) for name in PRODUCT_SIZES), ("alpha", scalar), ("beta", scalar)]
-        for vectors in range(MOST_VECTORS + 1):
-            given = [(f"vector{number}", POINTER) for number in range(vectors)]
-            _Batch(module, _name(acc, vectors), [*given, *rest], whole=True).emit()
-    leading = [(f"ld_{name}", INT64) for name in _OPERANDS]
-    _Batch(module, _FIXED, leading, whole=False).emit()
+        given = [(f"vector{number}", POINTER) for number in range(vectors)]
+        rest = [*((size, INT64) for size in PRODUCT_SIZES), ("alpha", scalar), ("beta", scalar)]
+        _Batch(module, name, [*given, *rest], whole=True).emit()
     return str(module)
 
 
@@ -192,16 +191,29 @@ class _Batch:
 
 
 @once
-def _code() -> Linked:
-    names = [_FIXED, *(_name(acc, count) for acc in ACCUMULATORS for count in range(MOST_VECTORS + 1))]
-    machine = host_machine()
-    code = cached_object("tw_batch", machine, lambda: emit_object(_emit(), "tw_batch", machine))
-    return Linked(code, names, {})
+def loop_table() -> Any:
+    """The addresses of the loops that exist, for machine code: an array of pointers, see `loop_place`."""
+    return (ctypes.c_void_p * (len(ACCUMULATORS) + 1))()
 
 
-def batch_address(acc: DType | None) -> int:
-    """Address of the loop over kernels of an accumulator type, or over kernels of hardcoded sizes."""
-    return _code().address(_FIXED if acc is None else _name(acc))
+def loop_place(acc: DType | None) -> int:
+    """The place of the loop over kernels of an accumulator type, or of hardcoded sizes, in `loop_table`."""
+    return len(ACCUMULATORS) if acc is None else ACCUMULATORS.index(acc)
+
+
+@once
+def _code(acc: DType | None, vectors: int) -> Linked:
+    machine, name = host_machine(), _name(acc, vectors)
+    code = cached_object(name, machine, lambda: emit_object(_emit(acc, vectors), name, machine))
+    linked = Linked(code, (name,), {})
+    if not vectors:
+        loop_table()[loop_place(acc)] = linked.address(name)
+    return linked
+
+
+def make_loop(acc: DType | None) -> None:
+    """Compiles the loop over kernels of an accumulator type, or of hardcoded sizes, for machine code."""
+    _code(acc, 0)
 
 
 @once
@@ -214,14 +226,14 @@ def batch_function(acc: DType, vectors: int = 0) -> Any:
     kinds: list[Any] = [CodeAddress] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * (3 + vectors)
     kinds += [ctypes.c_int64] * len(PRODUCT_SIZES) + [scalar] * 2
     kinds += [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
-    return _code().function(_name(acc, vectors), kinds)
+    return _code(acc, vectors).function(_name(acc, vectors), kinds)
 
 
 @once
 def fixed_batch_function() -> Any:
     """The compiled loop over a kernel of hardcoded sizes, for every element type."""
     kinds: list[Any] = [CodeAddress] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 3
-    return _code().function(_FIXED, [*kinds, ctypes.c_void_p])
+    return _code(None, 0).function(_name(None, 0), [*kinds, ctypes.c_void_p])
 
 
 def outer_offsets(axes: Sequence[BatchAxis]) -> Iterator[tuple[int, ...]]:

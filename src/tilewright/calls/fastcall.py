@@ -157,6 +157,13 @@ class FastFunction:
         self.f.jump_if(condition, following, self.fallback)
         self.f.place(following)
 
+    def give_up_if(self, condition: Value, unused: Value | None = None) -> None:
+        """Fall back to Python if the condition holds, which drops the reference `unused`."""
+        with self.f.when(condition):
+            if unused is not None:
+                self.f.call(self.module.declare("tw_decref", VOID, (POINTER,)), [unused])
+            self.f.jump(self.fallback)
+
     def require_no_recording(self) -> None:
         """Continue unless a recording is in progress."""
         self.require(self.f.icmp("==", self.f.load(INT64, self.module.external("tw_recordings"), 8), 0))
@@ -164,6 +171,10 @@ class FastFunction:
     def field(self, base: Value, offset: int, kind: Type = POINTER) -> Value:
         """A field of a struct."""
         return self.f.load(kind, self.f.at(base, offset), 4 if kind == INT32 else 8)
+
+    def pointer_at(self, table: str, place: int) -> Value:
+        """An entry of an imported array of pointers."""
+        return self.field(self.module.external(table), 8 * place)
 
     def argument(self, index: int) -> Value:
         """A positional argument, or the value of a keyword after the last of them."""
@@ -317,10 +328,7 @@ class FastFunction:
         wanted = f.or_(several, f.icmp(">", work, POLL_WORK))
         missing = f.icmp("<", word("started"), f.sub(size, 1))
         missing = f.or_(missing, f.icmp("==", word("open"), 0))
-        with f.when(f.and_(wanted, missing)):
-            if unused is not None:
-                f.call(self.module.declare("tw_decref", VOID, (POINTER,)), [unused])
-            f.jump(self.fallback)
+        self.give_up_if(f.and_(wanted, missing), unused)
         return TeamRequest(state, wanted, size, f.icmp(">", work, WAKE_WORK))
 
     @contextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tilewright.calls.batch import loop_place, make_loop
 from tilewright.calls.fastcall import FastFunction, MatrixValues, TeamRequest
 from tilewright.calls.recipe import HASH
 from tilewright.llvm.build import Callee, Function
@@ -90,6 +91,7 @@ class ExactTable:
         slot = self.table.slots[slot_number(key_of(shape))]
         if slot.code and (slot.key, slot.kernel) == (key_of(shape), id(kernel)):
             return
+        make_loop(None)  # for batches
         slot.code = None  # whoever looks from here to the last line finds no kernel
         slot.key, slot.kernel = key_of(shape), id(kernel)
         slot.code = kernel.address
@@ -195,8 +197,8 @@ def run_exact(
         with f.when(f.not_(several)):
             _one_after_the_other(entry, code, call, matrices)
         with f.when(several):
-            loop = Callee(VOID, module.external("tw_batch_fixed").text)
-            f.call(loop, [code, entry.batch, *steps, *pointers, *call.leading, team])
+            loop = entry.pointer_at("tw_loops", loop_place(None))
+            f.call(Callee(VOID, loop.text), [code, entry.batch, *steps, *pointers, *call.leading, team])
     with f.when(long_running):
         f.call(module.declare("tw_decref", VOID, (POINTER,)), [kernel])
 

@@ -16,6 +16,7 @@ from tilewright.calls.batch import (
     BatchAxis,
     batch_function,
     fixed_batch_function,
+    make_loop,
     merge_axes,
     outer_offsets,
 )
@@ -169,6 +170,7 @@ class GemmKernel(ArrayKernel):
         if not axes:
             self.run(matrices[0], matrices[1], matrices[2], alpha, beta, scratch, operands)
             return
+        make_loop(self.types.acc)  # also if another one serves: a native entry may have come here for it
         # The longest axis runs in compiled code; the others, if any do not merge, around it.
         longest = max(axes, key=lambda axis: axis.length)
         others = [axis for axis in axes if axis is not longest]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tilewright.calls.batch import batch_address
+from tilewright.calls.batch import loop_place, loop_table
 from tilewright.calls.fastcall import (
     API_EMPTY,
     API_RETURN,
@@ -225,6 +225,10 @@ def _emit() -> str:
         run_exact(entry, exact, matrices, long_running, wish)
         entry.raise_cancelled(unused=result)
         f.ret(_returned(entry, result, axes))
+    # Python compiles the loop over a batch when there is one of these types.
+    loop = f.load(INT64, f.at(module.external("tw_loops"), f.mul(row.word("acc"), 8)), 8)
+    missing = f.and_(f.icmp("!=", entry.batch, 1), f.icmp("==", loop, 0))
+    entry.give_up_if(missing, unused=result)
     slot = entry.find_scratch(module.external("tw_scratch"), unused=result)
     with entry.taken(slot) as scratch, entry.without_gil(long_running), entry.team(wish) as team:
         _multiply(entry, row, matrices, scratch, team)
@@ -367,9 +371,9 @@ def _multiply(
                 with one:
                     f.call(Callee(VOID, kernel.text), [*rest, team])
                 with several:
-                    loop = Callee(VOID, entry.module.external(f"tw_batch_{acc}").text)
+                    loop = entry.pointer_at("tw_loops", loop_place(acc))
                     parts = [row.word(name) for name in ("scratch_step", "scratch_parts")]
-                    f.call(loop, [kernel, entry.batch, *steps, *rest, *parts, team])
+                    f.call(Callee(VOID, loop.text), [kernel, entry.batch, *steps, *rest, *parts, team])
 
 
 class NativeMatmul:
@@ -392,8 +396,7 @@ class NativeMatmul:
             "tw_rows": ctypes.addressof(self.table),
             "tw_scratch": pool.table_address,
             "tw_exact": exact_table().address,
-            "tw_batch_fixed": batch_address(None),
-            **{f"tw_batch_{acc}": batch_address(acc) for acc in ACCUMULATORS},
+            "tw_loops": ctypes.addressof(loop_table()),
             "tw_empty": numpy_api(API_EMPTY),
             "tw_return": numpy_api(API_RETURN),
         }
