@@ -14,15 +14,19 @@ from tilewright.preparing import importing, once, preparing
 
 #: LLVM's -O1 code generator gives the same speed as -O2 and -O3 for our explicit vectors, 10 % sooner.
 CODEGEN_LEVEL = 1
+#: -O0 takes a quarter of that time. Code whose speed does not matter is compiled so.
+QUICK_LEVEL = 0
 
 
 @once
-def target_machine(triple: str, cpu: str, features: str, *, jit: bool = False) -> Any:
-    """The LLVM target machine: position-independent code for one CPU."""
+def target_machine(
+    triple: str, cpu: str, features: str, *, jit: bool = False, level: int = CODEGEN_LEVEL
+) -> Any:
+    """The LLVM target machine: position-independent code for one CPU, at a level of optimisation."""
     initialize()
     target = llvm.Target.from_triple(triple)
     return target.create_target_machine(
-        cpu=cpu, features=features, opt=CODEGEN_LEVEL, reloc="pic", codemodel="default", jit=jit
+        cpu=cpu, features=features, opt=level, reloc="pic", codemodel="default", jit=jit
     )
 
 
@@ -42,14 +46,14 @@ def tuning(machine: Machine) -> str | None:
     return _TUNING.get(machine.cpu)
 
 
-def _target_of(machine: Machine) -> Any:
+def _target_of(machine: Machine, level: int = CODEGEN_LEVEL) -> Any:
     """The target machine of a machine; LLVM is asked first about names that a user chose."""
     if machine.named:
         with importing:
             from tilewright.llvm.subtarget import cpu_features  # 10 ms: it starts processes
 
         cpu_features(machine.triple, machine.cpu, machine.features, ())
-    return target_machine(machine.triple, machine.cpu, machine.features)
+    return target_machine(machine.triple, machine.cpu, machine.features, level=level)
 
 
 def data_layout(machine: Machine) -> str:
@@ -74,23 +78,23 @@ def parse(text: str, name: str) -> Any:
         return module
 
 
-def _selectable(text: str, name: str, machine: Machine) -> tuple[Any, Any]:
+def _selectable(text: str, name: str, machine: Machine, level: int) -> tuple[Any, Any]:
     """A module that instruction selection can handle, and the target machine to hand it to."""
-    module, target = parse(text, name), _target_of(machine)
+    module, target = parse(text, name), _target_of(machine, level)
     if PREFIX in text:
         lower_matrices(module, target)
     return module, target
 
 
-def emit_object(text: str, name: str, machine: Machine) -> bytes:
+def emit_object(text: str, name: str, machine: Machine, level: int = CODEGEN_LEVEL) -> bytes:
     """Machine code of a module, as an object file."""
     with preparing:
-        module, target = _selectable(text, name, machine)
+        module, target = _selectable(text, name, machine, level)
         return bytes(target.emit_object(module))
 
 
 def emit_assembly(text: str, name: str, machine: Machine) -> str:
     """Assembly text of a module."""
     with preparing:
-        module, target = _selectable(text, name, machine)
+        module, target = _selectable(text, name, machine, CODEGEN_LEVEL)
         return str(target.emit_assembly(module))

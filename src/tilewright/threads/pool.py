@@ -20,7 +20,7 @@ from typing import Any
 from tilewright.errors.callers import named_in_errors
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
-from tilewright.llvm.target import emit_object
+from tilewright.llvm.target import QUICK_LEVEL, emit_object
 from tilewright.machine.host import default_thread_count, detect_host, host_machine
 from tilewright.preparing import Section, once, once_property, preparing
 from tilewright.recorder import current
@@ -201,7 +201,10 @@ def raise_cancelled(team: TeamMemory) -> None:
 @once
 def _code(wait: Wait) -> Linked:
     machine, name = host_machine(), f"tw_pool {wait.value}"
-    code = cached_object(name, machine, lambda: emit_object(emit_pool(machine, wait), name, machine))
+    # The code waits for other cores: forks and joins take the same time at either level.
+    code = cached_object(
+        name, machine, lambda: emit_object(emit_pool(machine, wait), name, machine, QUICK_LEVEL)
+    )
     return Linked(code, (WORK, OPEN, CLOSE, RUN), imported_symbols(wait))
 
 
