@@ -172,6 +172,14 @@ class FastFunction:
         """A field of a struct."""
         return self.f.load(kind, self.f.at(base, offset), 4 if kind == INT32 else 8)
 
+    def count_quick_call(self) -> None:
+        """Counts a call of quick code down; the last one goes through Python, which compiles it well."""
+        f = self.f
+        calls = self.module.external("tw_quick_calls")
+        left = f.sub(f.load(INT64, calls, 8), 1)
+        f.store(left, calls, 8)
+        self.require(f.icmp("!=", left, 0))
+
     def pointer_at(self, table: str, place: int) -> Value:
         """An entry of an imported array of pointers."""
         return self.field(self.module.external(table), 8 * place)

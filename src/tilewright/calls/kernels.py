@@ -20,12 +20,19 @@ def new_kernel(problem: Any, machine: Machine) -> Any:
     return (op.kernel or ArrayKernel).compiled(op.completed(problem, machine), machine)
 
 
-def kernel_for(problem: Any, machine: Machine | None = None) -> Any:
+def quick_kernel(problem: Any) -> Any:
+    """Compiles a problem for this host, from quick code as long as the process has some."""
+    op = operation_of(problem)
+    return (op.kernel or ArrayKernel).compiled_quickly(op.completed(problem, host_machine()))
+
+
+def kernel_for(problem: Any, machine: Machine | None = None, *, quick: bool = False) -> Any:
     """The one kernel of a problem in this process, compiled by the first thread that needs it.
 
     Parameters
     ----------
     machine : None for this host as the environment described it at the first use of the problem.
+    quick : whether it may be quick code at first; its callers ask for the address in every call.
 
     Examples
     --------
@@ -39,5 +46,6 @@ def kernel_for(problem: Any, machine: Machine | None = None) -> Any:
         with preparing:
             found = _kernels.get(key)
             if found is None:  # a call that interrupts this one may be first: see `preparing`
-                found = _kernels.setdefault(key, new_kernel(problem, machine or host_machine()))
+                made = quick_kernel(problem) if quick else new_kernel(problem, machine or host_machine())
+                found = _kernels.setdefault(key, made)
     return found

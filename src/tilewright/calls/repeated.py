@@ -26,6 +26,7 @@ from tilewright.calls.replay import Key, Replay
 from tilewright.errors import TilewrightError
 from tilewright.errors.callers import name_caller
 from tilewright.llvm.builtin import Builtin, address_of, define_method, make_method
+from tilewright.llvm.quick import quick_code
 from tilewright.preparing import Section, once, preparing
 from tilewright.recorder import current, recordings
 from tilewright.threads.lifetime import reset_after_forks
@@ -85,9 +86,7 @@ others = ctypes.c_void_p(address_of(ctypes.pythonapi.PyObject_Vectorcall))
 @once
 def replay() -> Replay:
     """The entry of this process."""
-    entry = Replay()
-    others.value = entry.address
-    return entry
+    return Replay(others)
 
 
 class Repeated(Builtin):
@@ -155,6 +154,8 @@ class Repeated(Builtin):
         if in_vain:
             return function(*values, **options)
         # The machine code that some functions have of their own knows NumPy's arrays only.
+        with afterwards(name):
+            quick_code.count()
         recording = Recording((*values, *options.values()), None if exchange else function, exchange)
         recording.begin()
         try:
@@ -234,7 +235,7 @@ class Repeated(Builtin):
     def connect(self, entry: Replay) -> None:
         """Gives the builtin its machine code, if it has none."""
         if not self.owners:
-            self.install(entry.address, entry)
+            entry.connect(self)
 
 
 class RepeatedMethod(Repeated):

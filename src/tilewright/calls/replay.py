@@ -50,10 +50,11 @@ from tilewright.calls.recipe import (
 from tilewright.calls.recording import flattened
 from tilewright.calls.torch_functions import TENSOR_HANDLE, TorchFunctions, torch_types
 from tilewright.llvm.build import Callee, Module
-from tilewright.llvm.builtin import address_of
+from tilewright.llvm.builtin import Builtin, address_of
 from tilewright.llvm.control import Block
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
+from tilewright.llvm.quick import EntryCode, quick_code
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import (
     INT32,
@@ -522,13 +523,15 @@ class _Entry(FastFunction):
         return f.load(POINTER, slot, 8)
 
 
-def _emit() -> str:
+def _emit(*, quick: bool) -> str:
     """The module: the key of the call, its recipe, memory, steps and results."""
     machine = host_machine()
     module = Module(_MODULE, machine.triple, data_layout(machine))
     entry = _Entry(module, KeyReader(module))
     f = entry.f
     recipe = entry.find()
+    if quick:
+        entry.count_quick_call()
     entry.find_all_scratch(recipe)
     wish = entry.wish(recipe)
     entry.take_scratch()
@@ -582,7 +585,7 @@ def _emit_method() -> str:
     with f.loop(int64(0), total, int64(1), "argument") as number:
         at = f.mul(number, 8)
         f.store(f.load(POINTER, f.at(args, at), 8), f.at(following, at), 8)
-    entry = module.declare(_ENTRY, POINTER, (POINTER, POINTER, INT64, POINTER))
+    entry = Callee(POINTER, f.load(POINTER, module.external("tw_others"), 8).text)
     found = f.call(entry, [module.external("tw_function"), whole, f.add(nargs, 1), kwnames])
     with f.when(many):
         f.call(module.declare("tw_free", VOID, (POINTER,)), [whole])
@@ -599,9 +602,16 @@ class Key(NamedTuple):
 
 
 class Replay:
-    """The entry of this process, its recipes, and the functions that have it."""
+    """The entry of this process, its recipes, and the functions that have it.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    others : receives the address of the entry, for machine code.
+    """
+
+    def __init__(self, others: ctypes.c_void_p) -> None:
+        self._others = others
+        self._builtins: list[Builtin] = []
         self.table, self.kinds, self.operands = RecipeTable(), KnownKinds(), Operands()
         api = ctypes.pythonapi
         imports = {
@@ -630,11 +640,24 @@ class Replay:
             **{f"tw_{name}": id(thing) for name, thing in error_state().items()},
         }
         machine = host_machine()
-        code = cached_object(f"{_MODULE} {LAYOUT}", machine, lambda: emit_object(_emit(), _MODULE, machine))
-        self._code = Linked(code, (_ENTRY, _READ), imports)
+        self._code = EntryCode(
+            f"{_MODULE} {LAYOUT}", machine, _emit, (_ENTRY, _READ), imports, installed=self._install
+        )
+        self._install()
+        quick_code.then(self.table.clear)  # recipes have addresses of kernels
+
+    def _install(self) -> None:
         # With the GIL, since it reads Python's objects.
         kinds = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
         self._read = ctypes.PYFUNCTYPE(ctypes.c_int64, *kinds)(self._code.address(_READ))
+        former, self._others.value = self._others.value, self.address
+        for builtin in self._builtins:
+            builtin.replace(former, self.address, self)
+
+    def connect(self, builtin: Builtin) -> None:
+        """Makes the entry the machine code of a builtin."""
+        builtin.install(self.address, self)
+        self._builtins.append(builtin)
 
     @property
     def address(self) -> int:
@@ -645,7 +668,7 @@ class Replay:
         """Machine code of a method of the objects that are the first arguments of a Python function."""
         api = ctypes.pythonapi
         imports = {
-            _ENTRY: self.address,
+            "tw_others": ctypes.addressof(self._others),
             "tw_function": id(function),
             "tw_allocate": address_of(api.PyMem_RawMalloc),
             "tw_free": address_of(api.PyMem_RawFree),

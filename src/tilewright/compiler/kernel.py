@@ -17,11 +17,13 @@ from tilewright.errors import ForeignKernel, KernelNotCalled, OperandMismatch
 from tilewright.ir.nodes import Program
 from tilewright.ir.text import print_program
 from tilewright.llvm.jit import Linked
-from tilewright.llvm.object_cache import cached_object
+from tilewright.llvm.object_cache import cached_object, stored_object
+from tilewright.llvm.parts import has_parts
+from tilewright.llvm.quick import quick_code
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine, runs_on
-from tilewright.preparing import importing, once_property
+from tilewright.preparing import importing, once_property, preparing
 from tilewright.recorder import Numbered
 from tilewright.spec.arguments import MAX_SIZE, check_integer
 from tilewright.spec.dtype import find_llvm_type
@@ -71,6 +73,8 @@ class Kernel(Numbered):
 
     def __init__(self, compilation: Compilation) -> None:
         self.compilation = compilation
+        self._quick: builtins.bytes | None = None  # the object of quick code
+        self._former: list[object] = []  # machine code that calls and recipes may use
         self.problem: Any = compilation.problem
         self.machine: Machine = compilation.machine
         self.name: str = compilation.name
@@ -79,6 +83,33 @@ class Kernel(Numbered):
     def compiled(cls, problem: Any, machine: Machine | None = None) -> Self:
         """The kernel of a problem of this class, for a machine or this host."""
         return cls(_compile(problem, machine or host_machine()))
+
+    @classmethod
+    def compiled_quickly(cls, problem: Any) -> Self:
+        """The kernel of a problem for this host, from quick code as long as the process has some."""
+        machine = host_machine()
+        if not quick_code.wanted or not has_parts(machine):
+            return cls.compiled(problem, machine)
+        state = run_stages(problem, machine, until=LAST_PROGRAM)
+        what = _what(state)
+        stored = stored_object(what, machine)
+        if stored is not None:
+            return cls(state.with_field("object", stored))
+        kernel = cls(state)
+        kernel._quick = cached_object(f"{what} quick", machine, lambda: finish(state, quick=True).object)
+        quick_code.add(kernel.improve)
+        return kernel
+
+    def improve(self) -> None:
+        """Compiles well what was compiled quickly."""
+        with preparing:
+            if self._quick is None:
+                return
+            self.compilation = _finished(self.compilation)
+            self._quick = None
+            for name in ("_code", "function"):
+                if name in self.__dict__:
+                    self._former.append(self.__dict__.pop(name))
 
     def __reduce__(self) -> tuple[Any, ...]:
         machine = None if self.machine == host_machine() else self.machine
@@ -131,6 +162,7 @@ class Kernel(Numbered):
     @property
     def object_code(self) -> builtins.bytes:
         """A relocatable object file."""
+        self.improve()
         return self.compilation.object
 
     @property
@@ -182,7 +214,7 @@ class Kernel(Numbered):
     def _code(self) -> Linked:
         if not runs_on(self.machine, host_machine()):
             raise ForeignKernel(kernel=self.name, target=self.machine.name, host=host_machine().cpu)
-        return Linked(self.object_code, (self.symbol,), {})
+        return Linked(self._quick or self.object_code, (self.symbol,), {})
 
     @property
     def address(self) -> int:
@@ -213,6 +245,7 @@ class Kernel(Numbered):
         ------
         ForeignKernel : if the kernel was compiled for another machine.
         """
+        quick_code.check(work)
         function = self.function  # a foreign kernel is refused before scratch is taken
         takes_scratch, takes_team = self._last_arguments
         pool = self.pool if takes_scratch else None
@@ -261,13 +294,21 @@ class Kernel(Numbered):
 
 def _compile(problem: Any, machine: Machine) -> Compilation:
     """All stages, the code generation replaced by the object cache where it has the object."""
-    state = run_stages(problem, machine, until=LAST_PROGRAM)
+    return _finished(run_stages(problem, machine, until=LAST_PROGRAM))
+
+
+def _finished(state: Compilation) -> Compilation:
+    code = cached_object(_what(state), state.machine, lambda: finish(state).object)
+    return state.with_field("object", code)
+
+
+def _what(state: Compilation) -> str:
+    """The name of a compilation's object in the cache: all that shapes it besides machine and generator."""
+    problem, machine = state.problem, state.machine
     # Of one row, machines differ in instructions and in the length of their vectors.
     names = ",".join(tile.instruction for tile in machine.isa.tiles)
     unit = f"{machine.isa.emulated} {machine.vector_bits} {machine.streaming_bits} {names}"
     asked = repr(problem)
     if operation_of(problem).shared_stem is not None:  # kernels that share code: their programs say all of it
         asked = print_program(state.program)
-    what = f"{state.name} {asked} {state.blocking!r} {unit}"
-    code = cached_object(what, machine, lambda: finish(state).object)
-    return state.with_field("object", code)
+    return f"{state.name} {asked} {state.blocking!r} {unit}"

@@ -73,8 +73,16 @@ def run_stages(problem: Problem, machine: Machine, until: str = STAGES[-1].name)
     return _run(state, STAGES[: names.index(until) + 1])
 
 
-def finish(state: Compilation) -> Compilation:
-    """The stages behind the last one that makes tile IR, of a compilation that has come so far."""
+def finish(state: Compilation, *, quick: bool = False) -> Compilation:
+    """The stages behind the last one that makes tile IR, of a compilation that has come so far.
+
+    Parameters
+    ----------
+    quick : whether the object is quick code; see `llvm/quick.py`.
+    """
+    if quick:
+        text = _lower(state)
+        return state.with_field("object", emit_by_parts(text, state.name, state.machine, quick=True))
     names = [stage.name for stage in STAGES]
     return _run(state, STAGES[names.index(LAST_PROGRAM) + 1 :])
 

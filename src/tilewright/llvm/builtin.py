@@ -81,3 +81,8 @@ class Builtin:
         """
         self.owners.append(owner)
         self._definition.code = code
+
+    def replace(self, former: int | None, code: int, owner: object) -> None:
+        """Replaces the code if it is still the former one."""
+        if self._definition.code == former:
+            self.install(code, owner)

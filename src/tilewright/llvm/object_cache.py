@@ -275,6 +275,12 @@ def object_cache() -> ObjectCache | None:
     return _cache_for(read_settings())
 
 
+def stored_object(what: str, machine: Machine) -> bytes | None:
+    """The object of `what` on a machine, if the cache has it."""
+    store = object_cache()
+    return None if store is None else store.load(key_of(what, machine))
+
+
 def cached_object(what: str, machine: Machine, compile_it: Callable[[], bytes]) -> bytes:
     """The object of `what` on a machine, from the cache or compiled and stored.
 

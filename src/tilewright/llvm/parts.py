@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tilewright.llvm.merge_objects import merge_objects
 from tilewright.llvm.object_cache import cached_object
-from tilewright.llvm.target import emit_object
+from tilewright.llvm.target import CODEGEN_LEVEL, QUICK_LEVEL, emit_object
 from tilewright.machine.machine import Machine
 from tilewright.preparing import preparing
 
@@ -22,6 +22,10 @@ _MOST_PARTS = 256
 
 #: A module of its own takes LLVM about 1.5 ms more than its functions within another one, 40 lines' time.
 _LEAST_LINES = 150
+
+#: First words of the names of functions that quick code has without optimisation: copies, dot products,
+#: stores of strided results.
+_QUICK = "pack_|square_|turned_|dot_|epilogue_"
 
 #: Triples whose objects can be merged.
 _MERGED = re.compile(r"x86_64(-\w+)?-linux(-gnu|-musl)?$")
@@ -103,26 +107,43 @@ def split_module(text: str) -> list[str]:
     return found
 
 
-def _object_of(text: str, name: str, machine: Machine) -> bytes:
+def _object_of(text: str, name: str, machine: Machine, level: int) -> bytes:
     """The object of a part: kept in this process, stored in the object cache, or compiled."""
-    key = hashlib.sha256(f"{machine.triple}\0{machine.cpu}\0{machine.features}\0{text}".encode()).digest()
+    shaping = f"{machine.triple}\0{machine.cpu}\0{machine.features}\0{level}\0{text}"
+    key = hashlib.sha256(shaping.encode()).digest()
     with preparing:
         found = _parts.pop(key, None)
         if found is None:
-            found = cached_object(f"part {key.hex()}", machine, lambda: emit_object(text, name, machine))
+            found = cached_object(
+                f"part {key.hex()}", machine, lambda: emit_object(text, name, machine, level)
+            )
         _parts[key] = found
         if len(_parts) > _MOST_PARTS:
             _parts.popitem(last=False)
     return found
 
 
-def emit_by_parts(text: str, name: str, machine: Machine) -> bytes:
-    """Machine code of a kernel's module, as an object file; parts that another kernel had are reused."""
-    if _MERGED.match(machine.triple) is None:
-        return emit_object(text, name, machine)
-    first, *others = split_module(text)
+def has_parts(machine: Machine) -> bool:
+    """Whether kernels of a machine are compiled by parts."""
+    return _MERGED.match(machine.triple) is not None
+
+
+def _level_of(part: str) -> int:
+    """At which level a part of quick code is compiled, by the name of its first function."""
+    return QUICK_LEVEL if re.search(rf"^define .*?@({_QUICK})", part, re.MULTILINE) else CODEGEN_LEVEL
+
+
+def emit_by_parts(text: str, name: str, machine: Machine, *, quick: bool = False) -> bytes:
+    """Machine code of a kernel's module, as an object file; parts that another kernel had are reused.
+
+    Parameters
+    ----------
+    quick : whether loops around tiles, copies and the like are compiled without optimisation.
+    """
+    first, *others = split_module(text) if has_parts(machine) else [text]
     if not others:
         return emit_object(text, name, machine)
-    return merge_objects(
-        [emit_object(first, name, machine), *(_object_of(part, name, machine) for part in others)]
-    )
+    own = emit_object(first, name, machine, QUICK_LEVEL if quick else CODEGEN_LEVEL)
+    levels = [_level_of(part) if quick else CODEGEN_LEVEL for part in others]
+    rest = (_object_of(part, name, machine, level) for part, level in zip(others, levels, strict=True))
+    return merge_objects([own, *rest])

@@ -20,6 +20,7 @@ from typing import Any
 from tilewright.errors.callers import named_in_errors
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
+from tilewright.llvm.quick import quick_code
 from tilewright.llvm.target import QUICK_LEVEL, emit_object
 from tilewright.machine.host import default_thread_count, detect_host, host_machine
 from tilewright.preparing import Section, once, once_property, preparing
@@ -392,6 +393,7 @@ class call_team:  # noqa: N801  (used as a function; a generator would take a mi
         work = self._work
         if work <= TEAM_WORK:
             return None
+        quick_code.check(work)
         threads = wanted_threads()
         if threads == 1 and work <= POLL_WORK:
             return None

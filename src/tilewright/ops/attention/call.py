@@ -84,7 +84,7 @@ def choose(prepared: PreparedAttention, wanted: AttentionStrategy) -> tuple[Part
 
 def kernel_of(problem: Attention, way: AttentionStrategy) -> Kernel:
     """The kernel of a strategy that has one."""
-    kernel: Kernel = kernel_for(problem.scheduled(Schedule(way.value)))
+    kernel: Kernel = kernel_for(problem.scheduled(Schedule(way.value)), quick=True)
     return kernel
 
 

@@ -22,6 +22,7 @@ from tilewright.errors import (
     UnsupportedArgument,
     shown,
 )
+from tilewright.llvm.quick import quick_code
 from tilewright.ops.gemm.epilogue_operands import (
     activation_of,
     activation_word,
@@ -262,6 +263,7 @@ def matmul(
     product = prepare(a, b, out, alpha=alpha, beta=beta, **options)
     if product.copies:
         logger.debug("matmul: %s", "; ".join(product.copies))
+    quick_code.check(product.c.size * product.a.shape[-1])
     kernel = matmul_kernel(product.types, product.epilogue)
     with kernel.pool.block() as scratch:
         kernel.run_batch(*product.matrices(), product.alpha, product.beta, scratch, product.operands)

@@ -312,7 +312,7 @@ def matmul_kernel(types: ProductTypes | DType, epilogue: Epilogue = _NOTHING) ->
         types = ProductTypes.parse(types)
     layouts: dict[str, Any] = dict.fromkeys("abc", Layout.STRIDED)
     kinds: dict[str, Any] = {"dtype": types.a, "b_dtype": types.b, "out_dtype": types.c}
-    kernel: GemmKernel = kernel_for(Gemm(**kinds, **layouts, epilogue=epilogue))
+    kernel: GemmKernel = kernel_for(Gemm(**kinds, **layouts, epilogue=epilogue), quick=True)
     if not epilogue:
         matmul_kernels[types.name] = kernel
     return kernel

@@ -41,9 +41,8 @@ from tilewright.calls.layout import (
 from tilewright.calls.promotion import promoted_dtype
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.builtin import Builtin
-from tilewright.llvm.jit import Linked
-from tilewright.llvm.object_cache import cached_object
-from tilewright.llvm.target import data_layout, emit_object
+from tilewright.llvm.quick import QUICK_WORK, EntryCode, quick_code
+from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, constant, int64, null
 from tilewright.machine.host import host_machine
 from tilewright.ops.gemm.exact_sizes import exact_table, find_exact, run_exact
@@ -181,13 +180,15 @@ def _find_row(entry: _Entry, first: Value, second: Value, out: Value) -> _FoundR
     return _FoundRow(entry, f.load(POINTER, slot, 8))
 
 
-def _emit() -> str:
+def _emit(*, quick: bool) -> str:
     """The module of the entry: check, find or make `out`, look for a kernel, call it."""
     machine = host_machine()
     module = Module("tw_entry", machine.triple, data_layout(machine))
     entry = _Entry(module, "tw_matmul")
     f = entry.f
     entry.require_no_recording()
+    if quick:
+        entry.count_quick_call()
     out = entry.find_out(operands=2, positional=True)
     first, second = entry.argument(0), entry.argument(1)
     row = _find_row(entry, first, second, out)
@@ -220,6 +221,8 @@ def _emit() -> str:
     exact = find_exact(entry, number, matrices, unused=result)
     work = f.mul(f.mul(f.mul(a_tall.rows, a_tall.columns), right.columns), entry.batch)
     long_running = f.icmp(">", work, int64(GIL_THRESHOLD))
+    if quick:
+        entry.give_up_if(f.icmp(">", work, QUICK_WORK), unused=result)
     wish = entry.find_team(work, unused=result)
     with f.when(exact.found):
         run_exact(entry, exact, matrices, long_running, wish)
@@ -389,6 +392,7 @@ class NativeMatmul:
     def __init__(self, builtin: Builtin, pool: ScratchPool, others: ctypes.c_void_p) -> None:
         self.connected = 0
         self.table = Rows()
+        self._kernels: list[GemmKernel] = []  # of the rows
         self._referenced: list[object] = [pool, others]
         imports = {
             **python_symbols(),
@@ -401,16 +405,28 @@ class NativeMatmul:
             "tw_return": numpy_api(API_RETURN),
         }
         machine = host_machine()
-        code = cached_object(f"tw_entry {LAYOUT}", machine, lambda: emit_object(_emit(), "tw_entry", machine))
-        self._code = Linked(code, ("tw_matmul",), imports)
-        builtin.install(self._code.address("tw_matmul"), self)
+        self._builtin = builtin
+        self._code = EntryCode(
+            f"tw_entry {LAYOUT}", machine, _emit, ("tw_matmul",), imports, installed=self._install
+        )
+        self._install()
+        quick_code.then(self._refresh)
+
+    def _install(self) -> None:
+        self._builtin.install(self._code.address("tw_matmul"), self)
+
+    def _refresh(self) -> None:
+        """Puts the addresses of kernels that were compiled again into the table."""
+        for row, kernel in zip(self.table.rows, self._kernels, strict=False):
+            row.code = kernel.address
 
     def connect(self, kernels: Sequence[ProductKernel]) -> None:
         """Makes kernels reachable from the entry; products of other types go through Python."""
         for dtypes, kernel in kernels:
             if self.table.count == MOST_ROWS or not self._is_new(dtypes):
                 continue
-            self._referenced += [*dtypes, kernel]
+            self._referenced += dtypes
+            self._kernels.append(kernel)
             types = kernel.types
             uniform = types.a == types.b == types.c
             self.table.rows[self.table.count] = Row(

@@ -1,0 +1,128 @@
+"""Quick code: compiled without optimisation for the first calls of a process, then once more.
+
+LLVM takes a quarter of the time without optimisation. Machine code that arrives there with each call counts
+the calls down, and hands one to Python when there are none left; Python then compiles everything well.
+Functions in which a call spends its time, such as register tiles, are compiled well in any case.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+
+from tilewright.llvm.jit import Linked
+from tilewright.llvm.object_cache import cached_object, stored_object
+from tilewright.llvm.target import CODEGEN_LEVEL, QUICK_LEVEL, emit_object
+from tilewright.machine.machine import Machine
+from tilewright.preparing import preparing
+
+#: Calls of quick code in a process. The entries take 0.02 to 0.1 us more each, and 60 ms to compile again.
+QUICK_CALLS = 256
+
+#: Multiply-adds of a call that quick code does not serve: packing takes longer, and so large products do.
+QUICK_WORK = 1 << 26
+
+
+class QuickCode:
+    """What was compiled quickly in this process, and what follows when it has been compiled well."""
+
+    def __init__(self) -> None:
+        self._left = ctypes.c_int64(QUICK_CALLS)
+        self._improve: list[Callable[[], None]] = []
+        self._then: list[Callable[[], None]] = []
+
+    @property
+    def address(self) -> int:
+        """The address of the number of calls left, for machine code."""
+        return ctypes.addressof(self._left)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether code is still compiled quickly."""
+        return self._left.value > 0
+
+    def add(self, improve: Callable[[], None]) -> None:
+        """Adds code that was compiled quickly: what compiles it well and puts that in its place."""
+        self._improve.append(improve)
+
+    def then(self, follow: Callable[[], None]) -> None:
+        """What is to be done when everything has been compiled well."""
+        self._then.append(follow)
+
+    def count(self) -> None:
+        """Counts a call that Python makes; after the last one, compiles everything well."""
+        if self.wanted:
+            self._left.value -= 1
+        if not self.wanted:
+            self.finish()
+
+    def check(self, work: int) -> None:
+        """Compiles everything well if a call has more multiply-adds than quick code serves."""
+        if work > QUICK_WORK:
+            self.finish()
+
+    def finish(self) -> None:
+        """Compiles everything well, now and from here on."""
+        if not (self.wanted or self._improve or self._then):
+            return
+        with preparing:
+            self._left.value = min(self._left.value, 0)
+            # A step that a signal handler interrupts is done again by a later call.
+            for steps in (self._improve, self._then):
+                while steps:
+                    step = steps[0]
+                    step()
+                    if step in steps:
+                        steps.remove(step)
+
+
+#: The quick code of this process.
+quick_code = QuickCode()
+
+
+class EntryCode:
+    """Machine code that builtins enter, which may be quick code at first.
+
+    Parameters
+    ----------
+    what : its name in the object cache.
+    emit : the module; ``quick=True``: of code that counts its calls down.
+    installed : called when the code has been replaced.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        machine: Machine,
+        emit: Callable[..., str],
+        exports: Sequence[str],
+        imports: Mapping[str, int],
+        installed: Callable[[], None],
+    ) -> None:
+        self._what, self._machine, self._emit, self._installed = what, machine, emit, installed
+        self._exports, self._imports = exports, {**imports, "tw_quick_calls": quick_code.address}
+        self._codes: list[Linked] = []  # calls may be in progress in the former one
+        stored = stored_object(what, machine) if quick_code.wanted else None
+        if stored is None and quick_code.wanted:
+            self._link(f"{what} quick", QUICK_LEVEL)
+            quick_code.add(self._improve)
+        elif stored is None:
+            self._link(what, CODEGEN_LEVEL)
+        else:
+            self._codes.append(Linked(stored, exports, self._imports))
+
+    def _link(self, what: str, level: int) -> None:
+        def compiled() -> bytes:
+            text = self._emit(quick=level == QUICK_LEVEL)
+            return emit_object(text, self._what, self._machine, level)
+
+        code = cached_object(what, self._machine, compiled)
+        self._codes.append(Linked(code, self._exports, self._imports))
+
+    def _improve(self) -> None:
+        self._link(self._what, CODEGEN_LEVEL)
+        self._installed()
+
+    def address(self, name: str) -> int:
+        """Where an exported function starts."""
+        return self._codes[-1].address(name)
