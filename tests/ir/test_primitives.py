@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.ir.nodes import Primitive
-from tilewright.ir.primitives import PRIMITIVES
+from tilewright.ir.primitives.registry import PRIMITIVES
 from tilewright.micro.emission import emitter
 
 

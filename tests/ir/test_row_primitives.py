@@ -12,7 +12,7 @@ from tilewright.errors import InvalidTileIr
 from tilewright.ir.interpret import interpret
 from tilewright.ir.nodes import Buffer, Constant, Primitive, Program, Scalar, Slice, Space
 from tilewright.ir.parse import parse_program
-from tilewright.ir.primitives import LayerNormRows, MaxRows, SoftmaxRows, SumRows
+from tilewright.ir.primitives.rows import LayerNormRows, MaxRows, SoftmaxRows, SumRows
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine

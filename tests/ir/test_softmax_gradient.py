@@ -12,7 +12,7 @@ from tilewright.errors import InvalidTileIr
 from tilewright.ir.interpret import interpret
 from tilewright.ir.nodes import Buffer, Constant, Program, Scalar, Slice, Space
 from tilewright.ir.parse import parse_program
-from tilewright.ir.primitives import Finite, SoftmaxGradient
+from tilewright.ir.primitives.attention import Finite, SoftmaxGradient
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.spec.dtype import F32, F64

@@ -16,7 +16,14 @@ from support import within
 
 import tilewright
 from tilewright.atomic import STALE_SECONDS
-from tilewright.llvm.object_cache import MOST_OBJECT_BYTES, SUFFIX, ObjectCache, key_of, sources_digest
+from tilewright.llvm.object_cache import (
+    MOST_OBJECT_BYTES,
+    SUFFIX,
+    ObjectCache,
+    key_of,
+    sources_digest,
+    states_digest,
+)
 from tilewright.machine.catalog import find_machine
 
 KEY = key_of("something", find_machine("znver5"))
@@ -168,6 +175,21 @@ def test_a_file_that_cannot_be_removed(store: ObjectCache, monkeypatch: pytest.M
 
     monkeypatch.setattr(Path, "unlink", refuse)
     assert (store.prune(1), store.clear()) == (0, 0)
+
+
+def test_a_changed_source_has_another_state(tmp_path: Path) -> None:
+    """Also where the size and the time of the last change of contents are those of before."""
+    place = tmp_path / "inner" / "module.py"
+    assert states_digest(tmp_path, "salt") is None
+    place.parent.mkdir()
+    place.write_text("one = 1\n")
+    before, times = states_digest(tmp_path, "salt"), place.stat()
+    assert states_digest(tmp_path, "salt") == before
+    assert states_digest(tmp_path, "pepper") != before
+    time.sleep(0.02)  # the clock of the file system ticks
+    place.write_text("one = 2\n")
+    os.utime(place, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert states_digest(tmp_path, "salt") != before
 
 
 def test_every_source_is_in_the_key(tmp_path: Path) -> None:

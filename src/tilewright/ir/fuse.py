@@ -27,7 +27,7 @@ from tilewright.ir.nodes import (
     TileMatmul,
     UnaryMap,
 )
-from tilewright.ir.primitives import Spend
+from tilewright.ir.primitives.budget import Spend
 from tilewright.ir.separate import at_last
 
 _Body = tuple[Statement, ...]

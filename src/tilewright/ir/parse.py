@@ -25,7 +25,7 @@ from tilewright.ir.nodes import (
     UnaryMap,
 )
 from tilewright.ir.parse_line import Line
-from tilewright.ir.primitives import PRIMITIVES
+from tilewright.ir.primitives.registry import PRIMITIVES
 from tilewright.ir.text import INDENT
 from tilewright.ir.verify import is_name
 from tilewright.spec.dtype import BUFFER_DTYPES

@@ -20,7 +20,7 @@ from tilewright.ir.nodes import (
     TableEntry,
     Unless,
 )
-from tilewright.ir.primitives import Spend
+from tilewright.ir.primitives.budget import Spend
 
 
 @dataclass(frozen=True)

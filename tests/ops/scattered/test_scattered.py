@@ -13,7 +13,7 @@ import tilewright as tw
 from tilewright.compiler.kernel import Kernel
 from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
-from tilewright.ir.primitives import NO_STEP
+from tilewright.ir.primitives.tables import NO_STEP
 from tilewright.ir.text import print_program
 from tilewright.ops.einsum.matmul_pair import MatmulPair
 from tilewright.ops.einsum.scattered_pair import ScatteredPair

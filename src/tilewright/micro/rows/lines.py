@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from tilewright.ir.primitives import PAIR
+from tilewright.ir.primitives.rows import PAIR
 from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.floats import Floats

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from tilewright.ir.primitives import SIDE_BYTES
+from tilewright.ir.primitives.products import SIDE_BYTES
 from tilewright.llvm.build import Function
 from tilewright.llvm.floats import Floats
 from tilewright.llvm.values import Value, element_type, int64

@@ -28,7 +28,7 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
-from tilewright.ir.primitives import Finite, SoftmaxGradient
+from tilewright.ir.primitives.attention import Finite, SoftmaxGradient
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import choose_blocking

@@ -35,7 +35,7 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
-from tilewright.ir.primitives import Spend
+from tilewright.ir.primitives.budget import Spend
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
 from tilewright.ops.attention.backward_cut import BackwardBlocking, ScoreBlock, down, transposed, whole

@@ -39,7 +39,7 @@ from tilewright.ir.nodes import (
     maximum,
     minimum,
 )
-from tilewright.ir.primitives import Begin, KeyScores, Merge, Normalise, Softmax, SumValues
+from tilewright.ir.primitives.attention import Begin, KeyScores, Merge, Normalise, Softmax, SumValues
 from tilewright.machine.machine import Machine
 from tilewright.macro import cost
 from tilewright.macro.partition import parallel

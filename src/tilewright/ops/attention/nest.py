@@ -36,7 +36,8 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
-from tilewright.ir.primitives import Begin, Keep, Normalise, Softmax, Spend
+from tilewright.ir.primitives.attention import Begin, Keep, Normalise, Softmax
+from tilewright.ir.primitives.budget import Spend
 from tilewright.machine.isa import Edge, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import parallel

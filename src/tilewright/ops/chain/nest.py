@@ -23,7 +23,7 @@ from tilewright.ir.nodes import (
     TileMatmul,
     minimum,
 )
-from tilewright.ir.primitives import Spend
+from tilewright.ir.primitives.budget import Spend
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, Blocking, depth_unit

@@ -35,7 +35,7 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
-from tilewright.ir.primitives import Spend
+from tilewright.ir.primitives.budget import Spend
 from tilewright.machine.isa import Edge, TileFma
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.gemm.problem import Gemm

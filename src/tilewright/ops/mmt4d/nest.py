@@ -28,7 +28,7 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
-from tilewright.ir.primitives import Spend
+from tilewright.ir.primitives.budget import Spend
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import (

@@ -25,7 +25,7 @@ from tilewright.ir.nodes import (
     maximum,
     minimum,
 )
-from tilewright.ir.primitives import (
+from tilewright.ir.primitives.rows import (
     PAIR,
     STATES,
     InverseDeviationRows,

@@ -27,7 +27,7 @@ from tilewright.ir.nodes import (
     maximum,
     minimum,
 )
-from tilewright.ir.primitives import NO_STEP, PackTable, ScatterTile
+from tilewright.ir.primitives.tables import NO_STEP, PackTable, ScatterTile
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking

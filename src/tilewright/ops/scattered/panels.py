@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array
-from tilewright.ir.primitives import NO_STEP
+from tilewright.ir.primitives.tables import NO_STEP
 from tilewright.micro.tiles.dispatch import PARTIAL_HEIGHTS
 from tilewright.ops.scattered.roles import StridedAxis
 

@@ -19,7 +19,7 @@ from tilewright.ir.nodes import (
     maximum,
     minimum,
 )
-from tilewright.ir.primitives import SIDE_BYTES, MultiplyRows, SumProducts
+from tilewright.ir.primitives.products import SIDE_BYTES, MultiplyRows, SumProducts
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import TASK_ELEMENTS, TASK_UNIT, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.ops.sum_of_products.problem import SumOfProducts, Walk
