@@ -20,7 +20,6 @@ from guarded import Bench, Case
 from shares import share
 
 import tilewright as tw
-from tilewright.macro.cost import in_place_limits
 from tilewright.ops.gemm.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_ROWS, STREAMED_VECTORS, SUMS_BYTES
 
 COEFFICIENTS = ((1.0, 0.0), (0.5, 0.0), (1.0, 1.0), (-2.0, 0.5), (0.0, 0.5), (0.0, 0.0), (1.0, 0.0))
@@ -47,9 +46,7 @@ class Sizes:
         self.lanes = machine.isa.lanes(dtype)
         self.width, self.block = STREAMED_VECTORS * self.lanes, SUMS_BYTES // dtype.size
         self.kc = kernel.blocking.kc
-        self.far = in_place_limits(
-            kernel.blocking.mr, kernel.blocking.nr, kernel.types, machine.l2.size
-        ).in_place_b
+        self.far = machine.l2.size // kernel.types.b.size
 
     def dots(self) -> Iterator[tuple[int, int, int]]:
         """One column; the deep ones with few rows."""

@@ -54,7 +54,7 @@ def test_loops_without_a_turn_are_not_entered() -> None:
 
 def test_each_primitive_of_a_run_once() -> None:
     machine = find_machine("znver5")
-    problem = Gemm()
+    problem = Gemm(strategy="packing")
     program = build_gemm(problem, choose_blocking(machine, machine.isa.tile(problem.dtype)), machine, "g")
     sizes = dict(zip(PRODUCT_SIZES, (5000, 5000, 5000, 5000, 1, 5000, 1, 5000, 1), strict=True))
     found = trace(program, sizes, {"alpha": 1.0, "beta": 0.0}).primitives

@@ -24,8 +24,9 @@ STRATEGIES = {
     "one row": (ones(1, 64), ones(70, 64).T),
     "streaming": (ones(1, 64), ones(64, 70)),
     "tiling: A and B in place": (ones(300, 200), ones(200, 100)),
-    "tiling: A in place, B copied": (ones(30, 40), ones(300, 40).T),
-    "packing": (ones(3000, 2000), ones(2000, 2000)),
+    "tiling: A in place, B copied": (ones(20, 40), ones(300, 40).T),
+    "packing: five loops around packed panels of B": (ones(3000, 2000), ones(2000, 2000)),
+    "packing: five loops around packed panels of A and B": (ones(700, 4096).T, ones(700, 500)),
     "nothing to do: a size is 0": (ones(0, 4), ones(4, 5)),
     "nothing to do: the batch is empty": (ones(0, 3, 4), ones(0, 4, 5)),
 }
@@ -107,8 +108,8 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", CALLS)
 def test_the_entry_is_the_one_that_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, options = CALLS[name]
-    for dtype in (np.float32, np.float64):  # both kernels connected
-        tw.matmul(ones(2, 2, dtype=dtype), ones(2, 2, dtype=dtype))
+    for dtype in (np.float32, np.float64):  # both kernels connected, their loops over batches compiled
+        tw.matmul(ones(2, 2, 2, dtype=dtype), ones(2, 2, 2, dtype=dtype))
     seen: list[str] = []
     from tilewright.ops.gemm import call as arrays
 

@@ -75,6 +75,8 @@ def strategy_of(program: Program, primitives: tuple[Statement, ...]) -> str:
         return "streaming: whole rows of B are read once and added to sums kept in cache"
     if "a_pack" in packed:
         return "packing: five loops around packed panels of A and B (Kuzma et al. 2023, Algorithm 1)"
+    if "b_pack" in packed:
+        return "packing: five loops around packed panels of B, A in place strip by strip"
     if packed and all(program.buffer(name).space is Space.LOCAL for name in packed):
         return "straight tiles of known sizes; the vector operand is transposed into a small panel first"
     if packed:

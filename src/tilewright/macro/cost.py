@@ -7,7 +7,7 @@ Operations count what is moved and computed, each for its own problem.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
+from math import ceil, gcd
 
 from tilewright.machine.cores import Core
 from tilewright.machine.isa import TileFma
@@ -93,37 +93,74 @@ def rows_held(stride_bytes: int, cache: Cache) -> int:
 # --- packed or in place ------------------------------------------------------------------------------------
 
 
+#: B in place is read along rows of a register tile, a line or a few of each, which no prefetcher follows.
+#: Up to this many times L1 that costs less than the copy (200x200 of float32 with 32 KiB; 256x256 more).
+IN_PLACE_B_L1 = 4
+
+#: Rows up to which a copy of B costs more than to read it in place once for each row of tiles: 17x1000x1000
+#: of float32 has 0.88 of the peak in place and 0.66 packed, 24x3072x768 the same (Zen 4).
+FEW_ROWS = 24
+
+#: Ways of a set of L1 that a strip of A leaves to the lines of B and C that pass by.
+PASSING_WAYS = 2
+
+#: Share of what L3 delivers that panels of B may take, which stream from there once for each strip of A.
+STREAM_SHARE = 0.5
+
+
 @dataclass(frozen=True)
 class InPlaceLimits:
-    """Sizes up to which operands are multiplied in place; see `in_place_limits`.
+    """Sizes and strides up to which operands are multiplied in place; see `in_place_limits`.
 
     Attributes
     ----------
     in_place_b : elements of a kc×n slice of B.
-    in_place_a : elements of an m×kc slice of A.
+    far_b : elements of B, or of a slice of it, that L2 holds.
+    in_place_a : elements of an m×kc slice of A whose columns of tiles are computed one after the other.
     few_rows, few_columns : m and n.
+    strip : rows of A that meet all of B before the next ones.
+    one_set : elements; lines of B, and of A along a row, at multiples of this distance share one set of L1.
+    rows_in_one_set : the same for the rows of a register tile; 0 if the ways of a set hold them all.
     """
 
     in_place_b: int
+    far_b: int
     in_place_a: int
     few_rows: int
     few_columns: int
+    strip: int
+    one_set: int
+    rows_in_one_set: int
 
 
-def in_place_limits(mr: int, nr: int, types: ProductTypes, l2_bytes: int) -> InPlaceLimits:
+def in_place_limits(
+    machine: Machine, instruction: TileFma, mr: int, nr: int, types: ProductTypes
+) -> InPlaceLimits:
     """The sizes at which packing starts to pay, for a register tile of mr×nr.
 
-    B in place is read once per mr rows, 128 bytes a row: while its kc×n slice fits in L2 those
-    reads cost no more than packed ones; or m is at most two tiles, and packing would cost as much as
-    both reads. A in place is read once per nr columns, along its rows: the stream is prefetched from
-    the next cache while the m×kc slice is at most one and a half L2; or n is at most four tiles.
-    Measured in docs/decisions/007-in-place-or-packed.md.
+    - B is packed once for all rows, unless it is small (`IN_PLACE_B_L1`), or the rows are few (`FEW_ROWS`).
+    - A is read in place, strip by strip: each strip is read once from wherever it lies, stays in L1 or L2,
+      and meets all panels of B. It is packed only where its lines would evict each other.
+    - A strip has as many register tiles as let the panels of B stream from L3 in time: a depth of a tile
+      takes nr elements of B during mr·nr/lanes/rate cycles.
+
+    Measured in docs/decisions/046-strips-of-a.md.
     """
+    core, l1, isa = machine.core, machine.l1, machine.isa
+    cycles = mr * nr / (instruction.products * isa.rate(instruction))  # of a depth of a tile
+    feed = instruction.b.bytes(nr) / cycles
+    tiles = max(1, ceil(feed / (STREAM_SHARE * core.l3_bytes_per_cycle)))
+    way = l1.size // l1.ways
+    held = rows_held(way, l1) >= mr + PASSING_WAYS
     return InPlaceLimits(
-        in_place_b=l2_bytes // types.b.size,
-        in_place_a=3 * l2_bytes // (2 * types.a.size),
-        few_rows=2 * mr,
+        in_place_b=IN_PLACE_B_L1 * l1.size // types.b.size,
+        far_b=machine.l2.size // types.b.size,
+        in_place_a=3 * machine.l2.size // (2 * types.a.size),
+        few_rows=FEW_ROWS,
         few_columns=4 * nr,
+        strip=tiles * mr,
+        one_set=max(1, way // types.b.size),
+        rows_in_one_set=0 if held else max(1, way // types.a.size),
     )
 
 

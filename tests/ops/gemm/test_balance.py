@@ -17,10 +17,11 @@ MACHINE = find_machine("znver5")
 PROGRAM = build_gemm(Gemm(), choose_blocking(MACHINE, MACHINE.isa.tile(F32)), MACHINE, "g")
 
 #: Least share of all cores' peak, by threads and size of a square product: what the tasks are cut for. On 64
-#: cores n = 1024 takes 60 us, of which each region's start and end are 2.
+#: cores n = 1024 takes 60 us, of which each region's start and end are 2. Copies of B count as work that one
+#: core alone would not do: 6 % at n = 512.
 LEAST = {
-    (2, 512): 0.95, (2, 1024): 0.87, (2, 2048): 0.92,
-    (4, 512): 0.95, (4, 1024): 0.89,
+    (2, 512): 0.90, (2, 1024): 0.87, (2, 2048): 0.92,
+    (4, 512): 0.90, (4, 1024): 0.89,
     (8, 1024): 0.80, (16, 1024): 0.75,
     (64, 2048): 0.83, (192, 4096): 0.74,
 }  # fmt: skip

@@ -48,11 +48,14 @@ NARROW = Blocking(mr=6, nr=8, kr=1, mc=54, nc=1024, kc=512)
 L2_BYTES = 1 << 20
 
 
-def machine_with(edge: Edge, l2_bytes: int = L2_BYTES, registers: int = 32) -> Machine:
-    """A machine of 128-bit vectors with what a nest depends on: edges, L2, registers."""
+def machine_with(
+    edge: Edge, l2_bytes: int = L2_BYTES, registers: int = 32, l1_bytes: int = 64 << 10
+) -> Machine:
+    """A machine of 128-bit vectors with what a nest depends on: edges, caches, registers."""
     machine = find_machine("neoverse-n1")
     isa = replace(machine.isa, edge=edge, vector_registers=registers)
-    return replace(machine, isa=isa, l2=replace(machine.l2, size=l2_bytes))
+    l1 = replace(machine.l1, size=l1_bytes, ways=1) if l1_bytes < machine.l1.size else machine.l1
+    return replace(machine, isa=isa, l1=l1, l2=replace(machine.l2, size=l2_bytes))
 
 
 #: By name: the problem, its cut, and the edges of a machine of 128-bit vectors, or the machine.
@@ -133,7 +136,7 @@ def test_golden(name: str, *, update_golden: bool) -> None:
     if update_golden:
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8"), "changed; rewrite with pytest --update-golden"
-    assert len(text.splitlines()) <= 50
+    assert len(text.splitlines()) <= 70
     assert parse_program(text) == verify(program)
 
 
@@ -430,18 +433,22 @@ def test_any_cut_equals_the_reference(
     check(problem, build, sizes, scalars, variant)
 
 
-#: What `auto` packs with 3×4 register tiles and an L2 of 100 elements: m, n, k, column stride of B.
+#: What `auto` packs with 3×4 register tiles and kc of 8, an L1 of one way of 25 elements and an L2 of 100:
+#: m, n, k, column stride of B.
 PACKED = {
-    (3, 4, 8, 1): set(),  # small: everything in place
+    (3, 4, 8, 1): set(),  # few rows: everything in place
     (3, 4, 8, 2): {"b_panel"},  # lanes of B apart: a micro-panel of B at a time
     (1, 100, 8, 1): set(),  # a single row: each element of B is used once
     (1, 100, 8, 2): {"b_panel"},
     (8, 100, 60, 1): set(),  # few rows: B streams
-    (9, 100, 60, 1): {"b_panel"},
-    (8, 12, 8, 1): set(),  # few rows of a small B
-    (60, 16, 60, 1): {"b_panel"},  # narrow: A is seldom read
-    (60, 60, 60, 1): {"a_pack", "b_pack"},
-    (60, 60, 60, 2): {"a_pack", "b_pack"},
+    (9, 100, 60, 1): set(),  # few rows: B costs less in place than its copy
+    (30, 4, 8, 1): set(),  # small B, one column of tiles
+    (12, 12, 8, 1): set(),  # everything is small
+    (60, 12, 8, 1): {"b_pack"},  # strips of A, and of C, meet all of B
+    (30, 4, 8, 2): {"b_pack"},
+    (60, 60, 60, 1): {"b_pack"},
+    (60, 60, 60, 2): {"b_pack"},
+    (60, 60, 75, 1): {"a_pack", "b_pack"},  # rows of A share one set
 }
 
 
@@ -450,7 +457,9 @@ def test_what_auto_packs(sizes: tuple[int, int, int, int], monkeypatch: pytest.M
     m, n, k, cs_b = sizes
     problem = Gemm(dtype="f64", b="strided")
     blocking = Blocking(mr=3, nr=4, kr=1, mc=6, nc=8, kc=8)
-    program = build_gemm(problem, blocking, machine_with(Edge.MASK, 100 * F64.size), "g")
+    program = build_gemm(
+        problem, blocking, machine_with(Edge.MASK, 100 * F64.size, l1_bytes=25 * F64.size), "g"
+    )
     packed: set[str] = set()
     pack = Run.pack
 

@@ -16,7 +16,6 @@ from support import FENV, Array, assert_accurate, filled, host_rows, no_flags, r
 from tiers import pairwise
 
 import tilewright as tw
-from tilewright.macro.cost import in_place_limits
 from tilewright.ops.gemm.streaming import DOT_DEPTH, STREAMED_ROWS
 
 ROWS = [isa.name for isa in host_rows()]
@@ -59,7 +58,7 @@ def kinds(code: Any) -> Iterator[tuple[str, Kind]]:
     """Every kind with its name; few rows need a B that the second-level cache does not hold."""
     for name, found in KINDS.items():
         yield from ((name, kind) for kind in found)
-    far = in_place_limits(code.blocking.mr, code.blocking.nr, code.types, code.machine.l2.size).in_place_b
+    far = code.machine.l2.size // code.types.b.size
     for number, m in enumerate((2, 3, 5, STREAMED_ROWS)):
         n = (4133, 131)[number % 2]
         yield "few rows", Kind((m, n, far // n + 1 + number), order_a="CF"[m % 2])

@@ -64,25 +64,20 @@ from tilewright.spec.dtype import F32
 from tilewright.spec.problem import Strategy
 
 
-def tiling(nest: Nest, limits: InPlaceLimits | None = None) -> tuple[Statement, ...]:
+def tiling(nest: Nest) -> tuple[Statement, ...]:
     """A in place; B in place or, one micro-panel at a time, in a small reused buffer.
 
-    The register tile loads vectors of B along n. So a micro-panel is copied first where its lanes
-    are not adjacent, at the right edge where the row has no masks, and (given limits) where B is
-    too large to be read in place once per row of tiles. The copy stays in cache: the
-    online packing of Fu et al. 2024, §4.1.1. Without limits this is the Tiling of Kuzma et al. 2023, §4.1.3.
+    The register tile loads vectors of B along n. So a micro-panel is copied first where its lanes are not
+    adjacent, and at the right edge where the row has no masks: the online packing of Fu et al. 2024, §4.1.1.
+    Source: the Tiling of Kuzma et al. 2023, §4.1.3.
     """
-    sizes = nest.sizes
     if nest.carries:
         nest = _beside_column(nest)
-    readable = (*ones(sizes.cs_b), *nest.whole_tile())
-    choices: tuple[AllOf, ...] = (AllOf(readable),) if readable else ()
-    if limits is not None:
-        small = Compare(Relation.LE, sizes.n * Name("kc"), Constant(limits.in_place_b))
-        flat = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
-        choices = (AllOf((*readable, small)), AllOf((*readable, flat)))
+    readable = (*ones(nest.sizes.cs_b), *nest.whole_tile())
     nest = replace(nest, first_row=Name("ib"))
-    return _walk(nest, nest.column(choices) if nest.in_place else nest.column_copied())
+    return _walk(
+        nest, nest.column((AllOf(readable),) if readable else ()) if nest.in_place else nest.column_copied()
+    )
 
 
 def _walk(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -109,12 +104,17 @@ def _walk(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, ...]:
     return (*lets, walk if nest.carries else nest.depth_loop(walk))
 
 
-def packing(nest: Nest) -> tuple[Statement, ...]:
-    """The five loops with both operands packed (Kuzma et al. 2023, Algorithm 1)."""
+def packing(nest: Nest, strip: int = 0) -> tuple[Statement, ...]:
+    """The five loops with both operands packed (Kuzma et al. 2023, Algorithm 1).
+
+    With a `strip`, A stays in place, and so many rows of it meet all of the columns before the next ones.
+    """
     sizes, mr = nest.sizes, nest.tile.mr
-    rows_a_task = maximum(share(sizes.m, mr, tasks(ROW_TASKS)), LEAST_TILES * mr)
+    rows_a_task = share(sizes.m, mr, tasks(ROW_TASKS))
+    block = balanced(sizes.m, nest.blocking.mc, mr)
+    nest = replace(nest, strip=strip)
     blocks = (
-        Let("mc", minimum(balanced(sizes.m, nest.blocking.mc, mr), rows_a_task)),
+        Let("mc", minimum(strip or block, rows_a_task if strip else maximum(rows_a_task, LEAST_TILES * mr))),
         Let("nc", balanced(sizes.n, nest.blocking.nc // nest.parts, nest.columns_step)),
     )
     jc = Loop("jc", Constant(0), sizes.n, Name("nc"), _row_blocks(nest, Constant(0), sizes.m, "nc"))
@@ -157,11 +157,11 @@ def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tupl
         ic,
         minimum(ic + Name("mc"), end),
         Constant(tile.mr),
-        (nest.matmul(nest.a_panel(), nest.b_panel(), columns),),
+        (nest.matmul(nest.a_in_place() if nest.strip else nest.a_panel(), nest.b_panel(), columns),),
     )
     last = Name("jend")
     jr = Loop("j", jj, minimum(jj + Name("jn"), last), Constant(step), (ir,))
-    rows = () if nest.a in nest.packed else (nest.pack_a(minimum(Name("mc"), end - ic)),)
+    rows = () if nest.a in nest.packed or nest.strip else (nest.pack_a(minimum(Name("mc"), end - ic)),)
     blocks = parallel("ic", begin, end, Name("mc"), parallel("jj", jc, last, Name("jn"), *rows, jr))
     pack_b = nest.pack_b(jp, minimum(Name("np"), last - jp), jp - jc)
     panels = () if nest.b in nest.packed else (parallel("jp", jc, last, Name("np"), pack_b),)
@@ -205,18 +205,56 @@ def _most_depths(nest: Nest) -> int:
 
 
 def _near(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:
-    """Condition under which tiles read A in place: A is small or seldom read."""
+    """Condition under which columns of tiles read A in place: it is small or seldom read."""
     sizes = nest.sizes
     choices: tuple[Compare, ...] = (
         Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.in_place_a)),
         Compare(Relation.LE, sizes.n, Constant(limits.few_columns)),
     )
     if nest.in_place and not nest.uniform:
-        # Each tile converts what it reads: once for every nr columns of A, mr rows of B.
-        few = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
-        choices = (few, Compare(Relation.LE, sizes.n, Constant(limits.few_columns // 2)))
+        choices = _converting(nest, limits)
     held = (Compare(Relation.LE, sizes.m, Constant(SUMS_ROWS)),) if nest.carries else ()
     return AnyOf(tuple(AllOf((choice, *words, *held)) for choice in choices))
+
+
+def _converting(nest: Nest, limits: InPlaceLimits) -> tuple[Compare, ...]:
+    """Sizes at which tiles may convert what they read: once for every nr columns of A, mr rows of B."""
+    few_rows = Compare(Relation.LE, nest.sizes.m, Constant(limits.few_rows))
+    return (few_rows, Compare(Relation.LE, nest.sizes.n, Constant(limits.few_columns // 2)))
+
+
+def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:
+    """Condition under which tiles read both operands in place: B is small, as A and C are, or seldom read.
+
+    Of few rows, B whose lanes are not adjacent is copied, one micro-panel at a time.
+    """
+    sizes = nest.sizes
+    few = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
+    small = Compare(Relation.LE, sizes.n * Name("kc"), Constant(limits.in_place_b))
+    spread = Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, limits.one_set))
+    held = (Compare(Relation.LE, sizes.m, Constant(SUMS_ROWS)),) if nest.carries else ()
+    always = (*words, *held)
+    near = Compare(Relation.LE, sizes.m * maximum(sizes.n, Name("kc")), Constant(limits.in_place_a))
+    one = Compare(Relation.LE, sizes.n, Constant(nest.columns_step))
+    if nest.uniform:
+        small_b = (small, spread, *ones(sizes.cs_b))
+        choices = ((few,), (*small_b, near), (*small_b, one))
+        return AnyOf(tuple(AllOf((*choice, *always)) for choice in choices))
+    return AnyOf(tuple(AllOf((choice, *always)) for choice in _converting(nest, limits)))
+
+
+def _strips(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:
+    """Condition under which strips of A are read in place: their lines survive in L1."""
+    sizes = nest.sizes
+    rows: tuple[Compare, ...] = ()
+    if limits.rows_in_one_set:
+        rows = (Compare(Relation.LT, sizes.rs_a, roundup(sizes.rs_a, limits.rows_in_one_set)),)
+    if nest.in_place and not nest.uniform:
+        rows = (*rows, Compare(Relation.LE, sizes.n, Constant(limits.few_columns // 2)))
+    adjacent = ones(sizes.cs_a)
+    spread = Compare(Relation.LT, sizes.cs_a, roundup(sizes.cs_a, limits.one_set))
+    choices = (adjacent, (spread,)) if adjacent else ((),)
+    return AnyOf(tuple(AllOf((*choice, *rows, *words)) for choice in choices))
 
 
 def _few_rows(nest: Nest, isa: Isa, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -257,15 +295,17 @@ def _beside_column(nest: Nest) -> Nest:
 
 
 def _auto(nest: Nest, limits: InPlaceLimits, lanes: int) -> tuple[Statement, ...]:
-    """One column: dot products; few rows: stream B; A small or seldom read: in place; else five loops."""
+    """One column: dot products; few rows: stream B; small: in place; else B packed, A where it must be."""
     sizes = nest.sizes
     body = packing(nest)
     words = nest.words
     if words is not None:
-        body = decide(_near(nest, limits, words), tiling(nest, limits), body)
+        body = decide(_strips(nest, limits, words), packing(nest, limits.strip), body)
+        if nest.in_place:
+            body = decide(_both_in_place(nest, limits, words), tiling(nest), body)
     one_row = Compare(Relation.EQ, sizes.m, Constant(1))
     if nest.parts == 1 and words is not None:
-        far = Compare(Relation.LT, Constant(limits.in_place_b), sizes.n * sizes.k)
+        far = Compare(Relation.LT, Constant(limits.far_b), sizes.n * sizes.k)
         some = Compare(Relation.LT, Constant(0), Name("depths"))
         adjacent = (*ones(sizes.cs_b, sizes.cs_c), some, *words)
         single = AllOf((*adjacent, one_row))
@@ -295,7 +335,7 @@ def lay_gemm(
     They use the nest's operand names and the scalars alpha and beta.
     """
     types, blocking, isa = nest.types, nest.blocking, machine.isa
-    limits = in_place_limits(blocking.mr, blocking.nr, types, machine.l2.size)
+    limits = in_place_limits(machine, nest.instruction, blocking.mr, blocking.nr, types)
     match strategy:
         case _ if nest.packed or nest.weights:
             body = _prepacked(nest, limits, isa)

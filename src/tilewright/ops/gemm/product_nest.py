@@ -246,6 +246,7 @@ class Nest:
     sums: Slice | None = None  # where sums wait that C can't take
     weights: Weights | None = None  # the quantised format of B, if it has one
     steps: Steps = Steps()
+    strip: int = 0  # rows of A that are read in place for all columns; 0 where A is packed
     first_row: Expression | None = None  # of the rows that a task walks, mb of them; or else all
 
     @property

@@ -41,8 +41,8 @@ def block(contraction: Contraction, machine: Machine) -> Contraction:
     found = contraction if whole else _cut(contraction, DimensionRole.K, units.blocking.kc, 1)
     depth = prod(d.size or 1 for d in found.primitive if d.type is DimensionRole.K)
     cut = units.blocking
-    limits = in_place_limits(cut.mr, cut.nr, contraction.types, machine.l2.size)
-    kinds = ((units.rows, limits.in_place_a), (units.columns, limits.in_place_b))
+    limits = in_place_limits(machine, units.instruction, cut.mr, cut.nr, types)
+    kinds = ((units.rows, limits.in_place_a), (units.columns, limits.far_b))
     for kind, elements in kinds:
         found = _cut(found, kind, elements // depth, _unit(units, kind))
     return found
