@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.cores import Core
-from tilewright.macro.blocking import register_tile
+from tilewright.macro.blocking import machine_tile
 from tilewright.macro.cost import call_limits, tile_cycles
 from tilewright.ops.einsum.labels import Axes, Roles
 from tilewright.ops.einsum.strategies import PairCosts
@@ -23,7 +23,7 @@ def test_tiles_take_longer_where_l2_is_slow() -> None:
     machine = find_machine("znver5")
     slow = replace(machine, core=replace(Core(), l2_bytes_per_cycle=1.0))
     instruction = machine.isa.tile(F32)
-    tile = register_tile(machine.isa, instruction, machine.l1.ways)
+    tile = machine_tile(machine, instruction)
     cycles = [tile_cycles(one, instruction, tile, 4096, masked=False) for one in (machine, slow)]
     assert cycles[1] > 2 * cycles[0]
 

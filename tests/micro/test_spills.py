@@ -16,7 +16,7 @@ from tilewright.llvm.target import data_layout, emit_assembly, tuning
 from tilewright.machine.catalog import CATALOG
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import register_tile
+from tilewright.macro.blocking import machine_tile
 from tilewright.macro.cost import RegisterTile
 from tilewright.micro.tiles.dispatch import Dispatch
 from tilewright.micro.tiles.engine import EngineKernel
@@ -59,9 +59,7 @@ def row_tiles() -> dict[RowTile, Machine]:
         isa = machine.isa
         for one in isa.tiles:
             if isa.tile(one.a, one.b) == one:
-                found.setdefault(
-                    RowTile(isa.name, isa.vector_bits, one, register_tile(isa, one, machine.l1.ways)), machine
-                )
+                found.setdefault(RowTile(isa.name, isa.vector_bits, one, machine_tile(machine, one)), machine)
     return found
 
 

@@ -122,12 +122,13 @@ def test_a_misspelt_command_gets_a_suggestion() -> None:
 
 def test_info_json() -> None:
     found = json.loads(run("info", "--json"))
-    facts = ["machine", "settings", "versions", "threads", "pool", "repeated_calls"]
+    facts = ["machine", "core", "settings", "versions", "threads", "pool", "repeated_calls"]
     assert list(found) == [*facts, "blocking", "units", "peak_gflops"]
     assert found["machine"]["cpu"]["origin"]
     assert found["machine"]["l1"]["size"]["value"] > 0
     assert found["machine"]["isa"]["value"] in {"avx512", "avx2", "neon", "generic128"}
     assert found["blocking"]["f32"]["mr"] > 0
+    assert found["core"]["FMAs a cycle"]["value"] > 0
     assert set(found["peak_gflops"]) == set(found["units"]) == set(found["blocking"]) == set(DTYPES)
     assert all(peak > 0 for peak in found["peak_gflops"].values())
     assert found["threads"] >= 1

@@ -1,20 +1,36 @@
-"""Cost model parameters of one core, in cycles: bandwidths, element copies, and call overheads."""
+"""What the models know of one core: its multiply-adds, loads and stores a cycle, bandwidths and costs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class VectorRates:
+    """Instructions on vectors of up to so many bits that start each cycle."""
+
+    bits: int
+    fmas: float
+    loads: float
+    stores: float
 
 
 @dataclass(frozen=True)
 class Core:
-    """Costs on one core of everything but multiply-adds, whose rate and latency are in the `Isa` row.
+    """One micro-architecture; `machine/core_rows.py` has the rows.
 
-    The defaults were measured on a Zen 5 (AVX-512, 48 KiB of L1, 1 MiB of L2, 32 MiB of L3, 4.4 GHz). Cycles
-    "per element" are averages over whole products, less the multiply-adds, and were the same for float32 and
-    float64. Cores without measurements use the defaults.
+    The defaults of the costs were measured on a Zen 5 (AVX-512, 48 KiB of L1, 1 MiB of L2, 32 MiB of L3,
+    4.4 GHz). Cycles "per element" are averages over whole products, less the multiply-adds, and were the same
+    for float32 and float64. Rows without measurements use the defaults.
 
     Attributes
     ----------
+    name : of the micro-architecture; empty for a core that no row describes.
+    cpus : LLVM's names of its CPUs, which follow from CPUID's family and model and their counterparts.
+    vectors : rates of vectors, narrowest first; without them those of the `Isa` row are taken.
+    fma_latency : cycles until the result of a multiply-add can be added to again; 0 as in the `Isa` row.
+    tlb_pages : translations that the first and the second level hold, of ordinary pages; 0 if unknown.
+    source : where the figures are from.
     l2_bytes_per_cycle : sustained from L2 to L1: half of the peak of 64 bytes, less where loads cross lines.
     l3_bytes_per_cycle : from beyond L2 in an order that the prefetcher does not follow.
     l3_overlap : share of the time of sequential reads from beyond L2 in which multiply-adds go on (blocks of
@@ -51,6 +67,12 @@ class Core:
         elements, and where whole vectors are computed.
     """
 
+    name: str = ""
+    cpus: tuple[str, ...] = field(default=(), repr=False)
+    vectors: tuple[VectorRates, ...] = ()
+    fma_latency: int = 0
+    tlb_pages: tuple[int, int] = (0, 0)
+    source: str = field(default="", repr=False)
     l2_bytes_per_cycle: float = 24.0
     l3_bytes_per_cycle: float = 12.0
     l3_overlap: float = 0.75
@@ -85,6 +107,10 @@ class Core:
     packed_call_cycles: float = 1_024.0
     loop_rate: float = 1.0
     vector_loop_rate: float = 8.0
+
+    def rates(self, vector_bits: int) -> VectorRates | None:
+        """The rates of vectors of a width, if the core has such vectors."""
+        return next((rates for rates in self.vectors if rates.bits >= vector_bits), None)
 
     @property
     def exposed_l3_bytes_per_cycle(self) -> float:

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import get_args
 
 from tilewright.errors import InvalidChoice, UnsupportedDtype
+from tilewright.machine.cores import Core
 from tilewright.spec.dtype import BF16, DType, accumulator
 from tilewright.typing import LoweringName
 
@@ -158,7 +159,8 @@ class Isa:
     features : LLVM features that must be present, those that they imply included. Features that are not
         listed are turned off, so that a narrow row can be compiled and tested on a wider CPU.
     vector_bits, vector_registers : size and number of architectural vector registers.
-    fma_per_cycle : FMAs that start each cycle on common cores of the row.
+    fma_per_cycle : FMAs that start each cycle on common cores of the row; those of the core in the row of a
+        machine (`on_core`).
     fma_latency : cycles until the result of an FMA can be added to again. The product of both is how many
         independent accumulators keep the unit busy.
     loads_per_cycle : vector loads that start each cycle.
@@ -184,9 +186,9 @@ class Isa:
     features: tuple[str, ...]
     vector_bits: int
     vector_registers: int
-    fma_per_cycle: int
+    fma_per_cycle: float
     fma_latency: int
-    loads_per_cycle: int
+    loads_per_cycle: float
     edge: Edge
     broadcast: Broadcast
     tiles: tuple[TileFma, ...]
@@ -288,6 +290,33 @@ class Isa:
             if tile.instruction == MULTIPLY_ADD
         )
         return replace(self, name=f"{self.name}_generic", tiles=tiles)
+
+    def on_core(self, core: Core) -> Isa:
+        """The row with the rates and the latency of a core; of rows without FMAs it says nothing.
+
+        Instructions that the row gives a rate of their own keep its ratio to that of the FMA, units with
+        accumulators of their own their rate.
+
+        >>> from tilewright.machine.core_rows import find_core
+        >>> zen4 = AVX512.on_core(find_core("znver4"))
+        >>> zen4.fma_per_cycle, zen4.loads_per_cycle, zen4.rate(zen4.tile(I64))
+        (1, 1, 0.25)
+        """
+        rates = core.rates(self.vector_bits) if self.fused else None
+        if rates is None:
+            return self
+        share = rates.fmas / self.fma_per_cycle
+        tiles = tuple(
+            tile if tile.has_accumulators else replace(tile, per_cycle=share * tile.per_cycle)
+            for tile in self.tiles
+        )
+        return replace(
+            self,
+            fma_per_cycle=rates.fmas,
+            fma_latency=core.fma_latency or self.fma_latency,
+            loads_per_cycle=rates.loads,
+            tiles=tiles,
+        )
 
     def limited(self, features: frozenset[str], vector_bits: int = 0, streaming_bits: int = 0) -> Isa:
         """The row with the instructions of one CPU: those whose feature it has, at its vector lengths.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from tilewright.errors import InvalidSize, IsaNotOnHost
 from tilewright.machine.arch import triple_arch
+from tilewright.machine.core_rows import find_core
 from tilewright.machine.cores import Core
 from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa import Isa, Lowering
@@ -112,7 +113,8 @@ class Machine:
     vector_bits, streaming_bits : lengths of scalable vectors, and of those of the matrix unit of Arm (SME);
         0 if unsupported or unknown.
     named : whether a user named the CPU or features of a host: LLVM is asked about them before it compiles.
-    core : costs of everything but multiply-adds, for the cost model.
+    core : the micro-architecture, for the models; by default the row of `cpu`. The rates in `isa` are those
+        of this core.
     """
 
     name: str
@@ -141,7 +143,8 @@ class Machine:
         set_fields(self, features=limit_features(self.features, self.isa, self.arch))
         enabled = enabled_features(self.features)
         limited = self.isa.limited(enabled, self.vector_bits, self.streaming_bits)
-        set_fields(self, isa=limited)
+        core = find_core(self.cpu) if self.core == Core() else self.core
+        set_fields(self, isa=limited.on_core(core), core=core)
 
     def __repr__(self) -> str:
         caches = "+".join(_kib(cache.size) for cache in (self.l1, self.l2, self.l3) if cache is not None)
@@ -187,6 +190,7 @@ class Machine:
             l3=self.l3,
             vector_bits=self.vector_bits,
             streaming_bits=self.streaming_bits,
+            core=self.core,
         )
 
     def with_lowering(self, lowering: Lowering) -> Machine:

@@ -8,7 +8,7 @@ from functools import cache
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
 from tilewright.machine.isa import Broadcast, Edge, Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.cost import RegisterTile, tile_cycles
+from tilewright.macro.cost import PASSING_WAYS, STREAM_SHARE, RegisterTile, tile_cycles
 
 #: Share of a tile's time that its load-add-store of C in cache may cost (see `depth_block`). Large C goes to
 #: memory and back each time: half a percent instead of one made n = 3000 five percent faster.
@@ -137,15 +137,26 @@ def register_candidates(isa: Isa, instruction: TileFma) -> tuple[RegisterTile, .
     return tuple(tiles)
 
 
-def register_tile(isa: Isa, instruction: TileFma, ways: int, columns: int = 0) -> RegisterTile:
+def machine_tile(machine: Machine, instruction: TileFma, columns: int = 0) -> RegisterTile:
+    """The register tile of an instruction on a machine; see `register_tile`."""
+    feed = STREAM_SHARE * machine.core.l2_bytes_per_cycle
+    return register_tile(machine.isa, instruction, machine.l1.ways, columns, feed)
+
+
+def register_tile(
+    isa: Isa, instruction: TileFma, ways: int, columns: int = 0, feed: float = 0.0
+) -> RegisterTile:
     """The register tile of the best CMR, preferring rows that fit in the ways of L1.
 
     With `columns`, one of as many: a packed operand has panels of them.
 
-    C is updated in place, and a tile's rows are ldc apart. When ldc is a multiple of the bytes one
-    way spans (every power of two of 4 KiB or more), the rows fall into the same set, and more rows
-    than ways evict each other between their prefetch and their update. So among the tiles within
-    `CMR_SLACK` of the best CMR, those with mr ≤ ways come first; ties go to fewer loads.
+    A and C are used in place, and a tile's rows are a leading dimension apart. When that is a multiple of
+    the bytes one way spans (every power of two of 4 KiB or more), the rows fall into the same set, and more
+    rows than ways evict each other between their prefetch and their use. So among the tiles within
+    `CMR_SLACK` of the best CMR, those with mr ≤ ways come first. If there are none and FMAs read A in place,
+    those come that leave `PASSING_WAYS` of a set to what passes by and read at most `feed` bytes of B a
+    cycle, since such wide tiles stream B from L2: 6x64 on a Zen 4, which has 8 ways and one FMA a cycle.
+    Ties go to fewer loads.
 
     Examples
     --------
@@ -168,6 +179,13 @@ def register_tile(isa: Isa, instruction: TileFma, ways: int, columns: int = 0) -
     near = [
         tile for tile in tiles if tile.mr <= max(ways, instruction.m) and tile.cmr >= (1 - CMR_SLACK) * best
     ]
+    if not near and instruction.in_place and isa.fuses(instruction):
+        per_cycle = isa.rate(instruction) * instruction.products
+
+        def streams(tile: RegisterTile) -> bool:
+            return instruction.b.bytes(tile.nr) * per_cycle <= feed * tile.mr * tile.nr
+
+        near = [tile for tile in tiles if tile.mr <= ways - PASSING_WAYS and streams(tile)]
     return max(near or tiles, key=lambda tile: (tile.cmr, -tile.loads_per_depth))
 
 
@@ -278,7 +296,7 @@ def choose_cover(machine: Machine, instruction: TileFma, edge: Edge, sizes: tupl
 
 def _whole_tiles(machine: Machine, instruction: TileFma, rows: int, columns: int) -> Cover:
     """The unit's own tile as often as it fits, then what remains."""
-    tile = register_tile(machine.isa, instruction, machine.l1.ways)
+    tile = machine_tile(machine, instruction)
 
     def cut(extent: int, size: int) -> tuple[tuple[int, int], ...]:
         whole, rest = divmod(extent, size)
@@ -398,7 +416,7 @@ def choose_blocking(machine: Machine, instruction: TileFma, columns: int = 0) ->
     >>> choose_blocking(machine, machine.isa.tile(F32))
     Blocking(mr=12, nr=32, kr=1, mc=60, nc=2048, kc=1024)
     """
-    tile = register_tile(machine.isa, instruction, machine.l1.ways, columns)
+    tile = machine_tile(machine, instruction, columns)
     kc = depth_block(machine, instruction, tile)
     return Blocking(
         mr=tile.mr,

@@ -104,7 +104,8 @@ FEW_ROWS = 24
 #: Ways of a set of L1 that a strip of A leaves to the lines of B and C that pass by.
 PASSING_WAYS = 2
 
-#: Share of what L3 delivers that panels of B may take, which stream from there once for each strip of A.
+#: Share of what a cache delivers that panels of B may take: from L3 once for each strip of A, from L2 once
+#: for each register tile.
 STREAM_SHARE = 0.5
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from tilewright.ir.nodes import Parts
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import register_tile
+from tilewright.macro.blocking import machine_tile
 from tilewright.spec.dtype import F32, DType
 from tilewright.spec.problem import ProductTypes, Role
 
@@ -59,7 +59,7 @@ def panel_form(types: ProductTypes, role: Role, machine: Machine) -> PanelForm:
     """
     isa = machine.isa
     one = isa.tile(types.a, types.b)
-    tile = register_tile(isa, one, machine.l1.ways)
+    tile = machine_tile(machine, one)
     if role is Role.A:
         parts = Parts.SPLIT if types.is_complex else Parts.WHOLE
         return PanelForm(one.a, tile.mr, one.interleave_a, one.k, parts)

@@ -31,11 +31,11 @@ PAPER = AttentionBlocking(mr=5, nr=16, kr=1, b1=160, b2=160, b3=128)
 #: rows; b2 < 48 KiB / 2 / (12 · 4 B) = 512, down to whole 32; b3 < (12288 - 768) / 76, down to whole 32.
 EXPECTED: dict[str, tuple[int, int, int, int, int]] = {
     "haswell": (6, 16, 168, 160, 96),
-    "cascadelake": (14, 32, 196, 288, 64),
+    "cascadelake": (6, 64, 192, 640, 96),
     "sapphirerapids": (12, 32, 192, 480, 128),
     "graniterapids": (12, 32, 192, 480, 128),
     "znver2": (6, 16, 192, 336, 96),
-    "znver4": (14, 32, 196, 288, 64),
+    "znver4": (6, 64, 192, 640, 96),
     "znver5": (12, 32, 192, 480, 128),
     # b2 < 1 MiB / 3 / 512 B = 682.7, down to whole 8.
     "neoverse-n1": (12, 8, 192, 680, 192),
@@ -45,7 +45,7 @@ EXPECTED: dict[str, tuple[int, int, int, int, int]] = {
     "a64fx": (14, 32, 196, 576, 192),
     "apple-m4": (32, 32, 192, 480, 288),
     "apple-m1": (8, 12, 192, 2040, 416),
-    "pwr9": (20, 12, 200, 204, 64),
+    "pwr9": (6, 36, 192, 324, 96),
     "pwr10": (8, 16, 192, 496, 96),
     "rva23": (7, 16, 196, 672, 224),
     "x86-64-v2": (6, 8, 168, 168, 96),

@@ -15,7 +15,7 @@ from tilewright.ir.nodes import Tile
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import Broadcast, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Cover, _even, choose_cover, register_tile
+from tilewright.macro.blocking import Cover, _even, choose_cover, machine_tile
 from tilewright.micro.tiles.operands import Source
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.ops.batch_reduce.nest import LOCAL_PANEL_BYTES, _narrowed, cover_of
@@ -129,7 +129,7 @@ def test_units_of_several_rows_cut_their_own_tile(name: str) -> None:
     """As often as it fits, then what remains."""
     machine = find_machine(name)
     one = machine.isa.tile(BF16)
-    tile = register_tile(machine.isa, one, machine.l1.ways)
+    tile = machine_tile(machine, one)
     for rows, columns in ((tile.mr, tile.nr), (2 * tile.mr + 3, tile.nr - 1), (1, 3 * tile.nr + 1)):
         found = choose_cover(machine, one, machine.isa.edge, (rows, columns, 64))
         assert (total(found.heights), total(found.widths)) == (rows, columns)

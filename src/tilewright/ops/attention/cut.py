@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.errors import BlockNotMultiple, InvalidSize
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import register_tile
+from tilewright.macro.blocking import machine_tile
 from tilewright.ops.attention.problem import Attention
 
 #: Part of L1 that the strip of scores of one row tile may take; panels and rows stream through the rest.
@@ -98,7 +98,7 @@ def choose_attention(problem: Attention, machine: Machine) -> AttentionBlocking:
     AttentionBlocking(mr=12, nr=32, kr=1, b1=192, b2=480, b3=128)
     """
     instruction = machine.isa.tile(problem.dtype)
-    tile = register_tile(machine.isa, instruction, machine.l1.ways)
+    tile = machine_tile(machine, instruction)
     acc, element = problem.acc.size, max(problem.dtype.size, instruction.b.size)
     part = machine.l2.size / BLOCKS_L2_PART
     strip = machine.l1.size / STRIP_L1_PART / (tile.mr * acc)

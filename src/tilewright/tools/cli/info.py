@@ -13,6 +13,7 @@ from tilewright.calls.layout import why_not_native
 from tilewright.compiler.peak import measure_peak, peak_name
 from tilewright.compiler.pipeline import run_stages
 from tilewright.machine.host import default_thread_count, detect_host
+from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.settings import VARIABLES, read_settings
@@ -24,12 +25,16 @@ from tilewright.tools.explore.facts import library_versions, machine_facts
 
 app = group()
 
+#: Where figures are from that a core's row doesn't have.
+_DEFAULT_CORE = "the row of the instruction set, costs as on Zen 5"
+
 
 @dataclass(frozen=True)
 class Info:
     """Everything `tilewright info` says; the fields are its JSON form."""
 
     machine: dict[str, Any]
+    core: dict[str, dict[str, Any]]
     settings: dict[str, dict[str, Any]]
     versions: dict[str, str]
     threads: int
@@ -38,6 +43,22 @@ class Info:
     blocking: dict[str, dict[str, Any]]
     units: dict[str, str]
     peak_gflops: dict[str, float]
+
+
+def _core_facts(machine: Machine) -> dict[str, dict[str, Any]]:
+    """The figures of the core that the models use, each with its source."""
+    core, isa = machine.core, machine.isa
+    source, default = core.source or _DEFAULT_CORE, f"default ({_DEFAULT_CORE})"
+    found = {
+        "micro-architecture": (core.name or "unknown", f"LLVM's name {machine.cpu}"),
+        "FMAs a cycle": (isa.fma_per_cycle, source if core.vectors else default),
+        "loads a cycle": (isa.loads_per_cycle, source if core.vectors else default),
+        "FMA latency": (isa.fma_latency, source if core.fma_latency else default),
+        "TLB pages": (" and ".join(map(str, core.tlb_pages)), source),
+        "L2 bytes a cycle": (core.l2_bytes_per_cycle, source),
+        "L3 bytes a cycle": (core.l3_bytes_per_cycle, source),
+    }
+    return {name: {"value": value, "origin": origin} for name, (value, origin) in found.items()}
 
 
 def _collect_info() -> Info:
@@ -52,6 +73,7 @@ def _collect_info() -> Info:
 
     return Info(
         machine=machine_facts(facts, origins=True),
+        core=_core_facts(machine),
         settings={
             variable.name: {"value": getattr(settings, variable.field), "meaning": variable.meaning}
             for variable in VARIABLES
@@ -99,7 +121,8 @@ def info(
         typer.echo(json.dumps(asdict(found), indent=2))
         return
     console = terminal.console()
-    facts = [*_leaves(found.machine), ("threads", str(found.threads), "cores and settings")]
+    facts = [*_leaves(found.machine), *_leaves(found.core)]
+    facts.append(("threads", str(found.threads), "cores and settings"))
     facts += [(f"thread pool {name}", str(value), "this process") for name, value in found.pool.items()]
     facts.append(("repeated calls", found.repeated_calls, "this interpreter"))
     terminal.print_table(console, "machine", ("value of", "is", "from"), facts)
