@@ -16,10 +16,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from bandwidth import MemoryProbe
+from figures import HEADER, Line
 
 import tilewright as tw
 from tilewright.errors import TilewrightError
@@ -46,21 +47,6 @@ SECONDS = 0.05
 ESTIMATED = "neoverse-v2"
 #: The peer, where it is installed.
 TORCH = ("torch",) if importlib.util.find_spec("torch") else ()
-
-
-class Line(NamedTuple):
-    """One line of the table: what is asked at least (at most where `upper`), and what was found."""
-
-    what: str
-    asked: float
-    found: float
-    note: str = ""
-    upper: bool = False
-
-    @property
-    def reached(self) -> bool:
-        """Whether it is what was asked."""
-        return self.found <= self.asked if self.upper else self.found >= self.asked
 
 
 def report_of(
@@ -278,7 +264,7 @@ def main() -> None:
     options = parser.parse_args()
     chosen = options.only.split(",")
     print(f"{machine_title(describe_machine(detect_host()))}\n")
-    print(f"{'':62} {'asked':>8} {'found':>9}")
+    print(HEADER)
     missed = 0
     for row in ROWS:
         if row.__name__ not in chosen:
@@ -286,9 +272,7 @@ def main() -> None:
         try:
             for line in row(options):
                 missed += not line.reached
-                asked = f"{'<=' if line.upper else '>='} {line.asked:g}"
-                verdict = "yes" if line.reached else "NO"
-                print(f"{line.what:62} {asked:>8} {line.found:>9.3g} {verdict:3}  {line.note}", flush=True)
+                print(line, flush=True)
         except TilewrightError as error:
             print(f"{row.__name__}: {error}")
     print(f"\n{missed} figures are not reached")

@@ -1,9 +1,11 @@
-"""Measures what one core reads and copies per second, as the bound of whatever passes over memory once."""
+"""Measures what cores read and copy per second, as the bound of whatever passes over memory once."""
 
 from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -88,3 +90,42 @@ class MemoryProbe:
         for _ in range(times):
             ctypes.memmove(self._destination, self._source, self.size_bytes)
         return (time.perf_counter() - start) / times
+
+
+class SharedProbe:
+    """Memory of some size in equal parts, and what some threads take to read or copy all parts at once.
+
+    Parameters
+    ----------
+    machine : this host.
+    size_bytes : of the memory read by all threads together, and of each side of a copy.
+    threads : how many threads, each with a part of its own.
+
+    Examples
+    --------
+    >>> from tilewright.machine.host import host_machine
+    >>> SharedProbe(host_machine(), 1 << 16, threads=2).read_seconds() > 0
+    True
+    """
+
+    def __init__(self, machine: Machine, size_bytes: int, threads: int) -> None:
+        self._probes = [MemoryProbe(machine, -(-size_bytes // threads)) for _ in range(threads)]
+        self._pool = ThreadPoolExecutor(threads)
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all parts, each in whole pages."""
+        return sum(probe.size_bytes for probe in self._probes)
+
+    def read_seconds(self, times: int = 1) -> float:
+        """Seconds of reading all of it once."""
+        return self._seconds(MemoryProbe.read_seconds, times)
+
+    def copy_seconds(self, times: int = 1) -> float:
+        """Seconds of one memcpy of all of it."""
+        return self._seconds(MemoryProbe.copy_seconds, times)
+
+    def _seconds(self, measure: Callable[[MemoryProbe, int], float], times: int) -> float:
+        if len(self._probes) == 1:
+            return measure(self._probes[0], times)
+        return max(self._pool.map(lambda probe: measure(probe, times), self._probes))

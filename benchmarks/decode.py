@@ -15,12 +15,11 @@ import itertools
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-from bandwidth import MemoryProbe
+from bandwidth import SharedProbe
 
 import tilewright as tw
 from tilewright.machine.host import host_machine
@@ -45,29 +44,12 @@ FORMS: Forms = {
 }
 
 
-class Reader:
-    """Reads memory of some size by some threads at once."""
-
-    def __init__(self, size_bytes: int, threads: int) -> None:
-        self.probes = [MemoryProbe(host_machine(), -(-size_bytes // threads)) for _ in range(threads)]
-        self.pool = ThreadPoolExecutor(threads)
-
-    def seconds(self) -> float:
-        """Of reading all of it once."""
-        begin = time.perf_counter()
-        if len(self.probes) == 1:
-            self.probes[0].read_seconds()
-        else:
-            list(self.pool.map(lambda probe: probe.read_seconds(), self.probes))
-        return time.perf_counter() - begin
-
-
 def numbers(*shape: int) -> np.ndarray[Any, Any]:
     """Random numbers in float32."""
     return np.random.default_rng(sum(shape)).standard_normal(shape, np.float32)
 
 
-def in_turn(calls: list[Callable[[], object]], reader: Reader, repeat: int) -> tuple[float, float]:
+def in_turn(calls: list[Callable[[], object]], reader: SharedProbe, repeat: int) -> tuple[float, float]:
     """Median seconds of one round of the calls, and of reading, measured in turn."""
     rounds, reads = [], []
     for number in range(repeat + 1):
@@ -75,7 +57,7 @@ def in_turn(calls: list[Callable[[], object]], reader: Reader, repeat: int) -> t
         for call in calls:
             call()
         rounds.append(time.perf_counter() - begin)
-        reads.append(reader.seconds())
+        reads.append(reader.read_seconds())
         if not number:  # the first round warms up
             rounds.clear(), reads.clear()
     return median(rounds), median(reads)
@@ -94,7 +76,7 @@ def decode(options: argparse.Namespace) -> None:
             ("again", [packed]),
         ):
             total = sum(one.nbytes for one in weights)
-            reader, shares, speeds = Reader(total, options.threads), [], []
+            reader, shares, speeds = SharedProbe(host_machine(), total, options.threads), [], []
             for m in ROWS:
                 x = numbers(m, SIZE)
                 calls = [lambda x=x, one=one: tw.matmul(x, one) for one in weights]  # type: ignore[misc]

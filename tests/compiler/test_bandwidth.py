@@ -13,7 +13,7 @@ from support import host_rows
 import tilewright as tw
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-from bandwidth import PAGE_BYTES, VECTORS, MemoryProbe
+from bandwidth import PAGE_BYTES, VECTORS, MemoryProbe, SharedProbe
 
 
 @pytest.mark.parametrize("row", [isa.name for isa in host_rows()])
@@ -38,3 +38,11 @@ def test_a_copy_is_one() -> None:
     np.ctypeslib.as_array(source)[:] = np.arange(probe.size_bytes) % 251
     assert probe.copy_seconds() > 0
     assert bytes(source) == bytes(destination)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_share_the_memory(threads: int) -> None:
+    probe = SharedProbe(tw.machine(), 4 * PAGE_BYTES, threads)
+    assert [part.size_bytes for part in probe._probes] == [4 * PAGE_BYTES // threads] * threads
+    assert probe.read_seconds() > 0
+    assert probe.copy_seconds(times=2) > 0
