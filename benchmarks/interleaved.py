@@ -2,10 +2,11 @@
 
 The method is that of ``tilewright bench`` (`tilewright.tools.explore.measure`): one process per system,
 operands of one seed, every result checked against float64 before anything is timed, rounds in random order,
-the peak of the multiply unit right before each measurement. Three things differ. The processes stay while the
+the peak of the multiply unit right before each measurement. Four things differ. The processes stay while the
 problems change, so that many problems need little memory. A system that has several settings (NumPy with each
 core type of OpenBLAS) has a process for each, and the fastest at each problem counts. Passes over memory are
-measured between the systems in each round.
+measured between the systems in each round. A peak that is lower than others at the same problem shows that
+something else runs on the machine, and is measured again some times before the system is measured.
 
 The roofline of a problem is the longer of two times: its operations at the peak, and one pass over the bytes
 of A, B and C. The pass is measured on memory of that size that was passed over just before, so it runs at the
@@ -35,6 +36,8 @@ from tilewright.tools.explore.worker import MEASUREMENT_SECONDS
 
 #: The least that is passed over: a call from Python takes 0.5 us, a pass over 256 KiB at 64 GB/s 4 us.
 SMALLEST_PASS_BYTES = 1 << 18
+#: A peak of less than this share of the highest one at the same problem is measured again, so many times.
+QUIET, ATTEMPTS = 0.95, 5
 #: The variable in which the settings of one system differ.
 CORE_TYPE = "OPENBLAS_CORETYPE"
 #: The turn in which passes over memory are measured.
@@ -120,6 +123,11 @@ class Measurement:
     def peaks(self) -> list[float]:
         """Every measurement of the peak, in GFLOPS."""
         return [sample.peak_gflops for samples in self.samples.values() for sample in samples]
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether at least half of the peaks are near the highest."""
+        return median(self.peaks) >= QUIET * max(self.peaks)
 
     def _memory_gflops(self, choose: Callable[[Sequence[float]], float]) -> float:
         """The speed at which the operations last as long as one of the passes over memory."""
@@ -212,9 +220,8 @@ class Contest:
         rounds = {name: choose_rounds(seconds, repeat, self._order) for name, seconds in lasting.items()}
         if memory is not None:
             rounds[_MEMORY] = frozenset(range(repeat))
-        unit = {"dtype": str(case.types.a), "b_dtype": str(case.types.b)}
         samples: dict[str, list[Sample]] = {name: [] for name in lasting}
-        passes = []
+        passes, highest = [], 0.0
         for turn in range(repeat):
             for name in self._order.sample(list(rounds), len(rounds)):
                 if turn not in rounds[name]:
@@ -223,8 +230,19 @@ class Contest:
                     passes.append(memory.seconds())
                     continue
                 seconds = min(lasting[name], LONGEST_PEAK_SECONDS)
-                peak = self._workers[TILEWRIGHT.name].ask("peak", **unit, seconds=seconds)["gflops"]
+                peak = self._peak(case, seconds, highest)
+                highest = max(peak, highest)
                 taken = self._workers[name].ask("measure", index=0)["seconds"]
                 flops = case.flops_of(name.split()[0])
                 samples[name].append(Sample(flops / taken * 1e-9, peak))
         return Measurement(case, samples, passes, failures)
+
+    def _peak(self, case: Measured, seconds: float, highest: float) -> float:
+        """The peak for the types of a case, over some seconds; `highest` is the best one so far."""
+        unit = {"dtype": str(case.types.a), "b_dtype": str(case.types.b)}
+        peak = 0.0
+        for _ in range(ATTEMPTS):
+            peak = float(self._workers[TILEWRIGHT.name].ask("peak", **unit, seconds=seconds)["gflops"])
+            if peak >= QUIET * highest:
+                break
+        return peak

@@ -44,8 +44,6 @@ from tilewright.tools.explore.systems import TILEWRIGHT, System, find_system
 BATCH = 500
 #: ``--quick``: rounds, and the operations of the largest problems that are measured.
 QUICK_REPEAT, QUICK_FLOPS = 3, 3e9
-#: On a quiet machine the median peak is at least this share of the highest.
-QUIET = 0.95
 #: The least size of the squares and edges whose share of the peak is a figure.
 REGULAR_FROM = 200
 #: NumPy with OpenBLAS's kernels for the same instructions as the row avx2.
@@ -271,16 +269,18 @@ def print_found(one: Found, columns: Sequence[str]) -> None:
     fastest = (found.fastest(contestants_of(found.samples, column)) for column in columns)
     shares = "".join(f"{'-' if name is None else f'{found.share(name):.2f}':>14}" for name in fastest)
     ratios = "".join(f"  {figure.text}  {found.fastest(peers_of(found))}" for figure in to_best_peer([one]))
+    noise = "" if found.is_quiet else "  (disturbed)"
     speed = f"{found.speed(TILEWRIGHT.name):7.1f}"
-    print(f"{one.label:<28}{speed}{bound:>7}{share(one).text:>13}{shares}{ratios}", flush=True)
+    print(f"{one.label:<28}{speed}{bound:>7}{share(one).text:>13}{shares}{ratios}{noise}", flush=True)
 
 
 def print_peaks(found: Sequence[Found]) -> None:
-    """The peaks of a run: where median and highest differ, something else ran on the machine."""
+    """The peaks of a run, and how many problems were disturbed by something else on the machine."""
     peaks = [peak for one in found for peak in one.measured.peaks]
     print(f"peak of the multiply unit: median {median(peaks):.1f}, highest {max(peaks):.1f} GFLOPS")
-    if median(peaks) < QUIET * max(peaks):
-        print("the machine was not quiet: only the shortest times, in parentheses, say something")
+    disturbed = sum(not one.measured.is_quiet for one in found)
+    if disturbed:
+        print(f"{disturbed} of {len(found)} were disturbed: compare their shortest times, in parentheses")
 
 
 def print_systems(found: Sequence[Found], columns: Sequence[str]) -> None:

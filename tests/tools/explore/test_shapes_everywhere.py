@@ -68,6 +68,12 @@ def test_the_fastest_setting_of_a_peer_counts() -> None:
     assert to_column([measured()], "jax") == []
 
 
+def test_peaks_tell_a_disturbed_problem() -> None:
+    assert not measured().measured.is_quiet
+    even = {"tilewright": [Sample(80, 100), Sample(80, 99), Sample(40, 50)]}
+    assert Measurement(CASE, even, (), ()).is_quiet
+
+
 def test_lines_of_no_shapes_are_none() -> None:
     assert list(mean_and_worst("share", (0.9, 0.8), [])) == []
     mean, worst = mean_and_worst("share", (0.9, 0.8), [share(measured())])
