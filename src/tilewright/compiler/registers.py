@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 
 class RegisterUse(NamedTuple):
-    """Vector registers in an assembly text, and vector moves from and to the stack."""
+    """Vector registers in an assembly text, and vectors stored on the stack.
+
+    These are spilled registers and the totals of chains of sums, one store for a vector and 256 depths.
+    """
 
     used: int
     spilled: int

@@ -169,6 +169,22 @@ def minimum(left: ExpressionLike, right: ExpressionLike) -> Expression:
     return fold(Operator.MIN, expression(left), expression(right))
 
 
+def upper_bound(value: Expression) -> int | None:
+    """A constant that an expression never exceeds, if its form shows one.
+
+    >>> upper_bound(minimum(Name("depth"), 8))
+    8
+    """
+    match value:
+        case Constant(known):
+            return known
+        case Binary(Operator.MIN, left, right):
+            bounds = [bound for bound in map(upper_bound, (left, right)) if bound is not None]
+            return min(bounds, default=None)
+        case _:
+            return None
+
+
 def maximum(left: ExpressionLike, right: ExpressionLike) -> Expression:
     """max(left, right)."""
     return fold(Operator.MAX, expression(left), expression(right))
@@ -422,12 +438,18 @@ class Pack:
     stored: Stored | None = None
 
 
+#: Vectors of sums that a dot product adds to in turn: with two loads per multiply-add, four cover its latency
+#: of 4 to 5 cycles.
+DOT_SUMS = 4
+
+
 class TileForm(Enum):
     """The direction of the vectors of a register tile.
 
     OUTER: along the columns of B, which are adjacent; each depth is an outer product. TRANSPOSED_B: one row
     and whole columns; vectors of B are read along its adjacent depths and transposed in registers. DOT: one
-    column; vectors run along the depth, adjacent in A and in B, and each sum has an order of its own.
+    column; vectors run along the depth, adjacent in A and in B, and each sum has an order of its own: that of
+    `DOT_SUMS` vectors.
     """
 
     OUTER = "outer"

@@ -137,17 +137,39 @@ class ControlFlow:
     @contextmanager
     def walk(self, begin: Value, end: Value, name: str = "at") -> Iterator[tuple[Value, Advance]]:
         """A loop whose steps differ, tested before the first; the body calls ``advance([next])`` once."""
+        with self.carried_walk(begin, end, (), name) as (index, _, advance):
+            yield index, advance
+
+    @contextmanager
+    def carried_walk(
+        self, begin: Value, end: Value, initial: Sequence[Value], name: str = "at"
+    ) -> Iterator[tuple[Value, tuple[Value, ...], Advance]]:
+        """A loop whose steps differ and that carries values in registers.
+
+        Yields (index, carried values, advance); the body calls ``advance([next index, *next values])`` once,
+        last. After the block the final values are in ``advance.results``.
+        """
         body, done = self.new_block(f"{name}.body"), self.new_block(f"{name}.done")
         before = self.block
         self.jump_if(self._below(begin, end), body, done)
         self.place(body)
-        index, advance = self._phi(INT64), Advance()
+        index = self._phi(INT64)
         index.add(begin, before)
-        yield index.value, advance
-        (following,) = advance.values
-        index.add(following, self.block)
+        carried = [self._phi(value.type) for value in initial]
+        advance = Advance()
+        yield index.value, tuple(phi.value for phi in carried), advance
+        following, *values = advance.values
+        latch = self.block
+        index.add(following, latch)
         self.jump_if(self._below(following, end), body, done)
         self.place(done)
+        for phi, start, value in zip(carried, initial, values, strict=True):
+            phi.add(start, before)
+            phi.add(value, latch)
+            result = self._phi(start.type)
+            result.add(start, before)
+            result.add(value, latch)
+            advance.results.append(result.value)
 
     @contextmanager
     def once_if(

@@ -51,6 +51,11 @@ class Broadcast(Enum):
     SCALAR = "scalar"
 
 
+#: Sums that depend on each other, at most. The error of a chain grows with its length; 256 is the shortest
+#: block of the BLAS libraries, and closing a chain costs some cycles (docs/decisions/048-chains-of-sums.md).
+SUMS_OF_A_CHAIN = 256
+
+
 @dataclass(frozen=True)
 class TileFma:
     """One multiply-add instruction: acc[m, n] += a[m, k] · b[k, n].
@@ -102,6 +107,14 @@ class TileFma:
     def interleave_a(self) -> int:
         """Consecutive depths of one row of A stored together in a packed panel."""
         return self.kr_a or self.kr
+
+    @property
+    def sum_depths(self) -> int:
+        """Depths that are added one after the other before their sum joins those before; 0 if sums are exact.
+
+        `SUMS_OF_A_CHAIN` instructions, of which each adds the products of kr depths at once.
+        """
+        return 0 if self.acc.is_integer else SUMS_OF_A_CHAIN * self.kr
 
     @property
     def is_matrix_engine(self) -> bool:

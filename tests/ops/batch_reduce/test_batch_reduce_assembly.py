@@ -107,7 +107,8 @@ def test_depth_loops(name: str, problem: BatchReduceGemm) -> None:
         assert vector_stack_moves(loop) == []
     for tile in wanted:
         assert any(multiplies(loop) % tile == 0 for loop in loops), f"no loop of {tile}"
-    assert kernel.registers.spilled == 0
+    one_chain = problem.k * problem.count <= find_machine(name).isa.tile(problem.dtype).sum_depths
+    assert kernel.registers.spilled == 0 or not one_chain, "the stack has totals of chains alone"
     assert kernel.registers.used <= find_machine(name).isa.vector_registers
 
 

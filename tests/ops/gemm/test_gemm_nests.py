@@ -494,7 +494,7 @@ def test_scratch_is_exactly_the_blocks(kc: int, strategy: Strategy, dtype: DType
         expected["b_pack"] = (Space.SHARED, depth * WIDE.nc)
         expected["a_pack"] = (Space.THREAD, depth * WIDE.mc)
     if strategy is Strategy.AUTO:
-        expected["sums"] = (Space.THREAD, STREAMED_ROWS * (16 << 10) // dtype.size)
+        expected["sums"] = (Space.THREAD, 2 * STREAMED_ROWS * (16 << 10) // dtype.size)
     assert {buffer.name: (buffer.space, buffer.size) for buffer in program.scratch} == expected
     assert all(buffer.dtype is dtype for buffer in program.buffers)
 

@@ -13,6 +13,7 @@ from tilewright.ir.nodes import (
     TileEpilogue,
     TileForm,
     TileMatmul,
+    upper_bound,
 )
 from tilewright.llvm.values import INT64, Value
 from tilewright.machine.isa import MATRIX_MULTIPLY, Broadcast
@@ -218,6 +219,7 @@ def _inline(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         # With a long depth, C arrives while the last of it is multiplied.
         prefetch=Prefetch(c.pointer, c.row, kernel.c.size) if depth.known is None else None,
         carry=_carry(node, scope),
+        most_depth=upper_bound(node.depth),
     )
     if node.carry is None:  # else C is added once, together with the last sums
         call = call._replace(update=_update(node, kernel, call, scope))

@@ -36,20 +36,20 @@ STRAIGHT_FMAS = 256
 FREE_REGISTERS = 4
 
 
-class _RowPointers(NamedTuple):
+class RowPointers(NamedTuple):
     """Pointers that advance with the depth, and for each row of A its pointer and byte offset."""
 
     bases: list[Value]
     rows: list[tuple[int, Value]]
 
 
-class _Walk(NamedTuple):
+class Walk(NamedTuple):
     """The loop over one product: the part and its call, depths in steps of the instruction."""
 
     f: Function
     part: TilePart
     call: TileCall
-    pointers: _RowPointers
+    pointers: RowPointers
     masks: list[Value | None]
 
 
@@ -100,9 +100,8 @@ class DepthLoops(ABC):
         prefetched: bool,
     ) -> list[Value]:
         """The accumulators after all depths; C is `prefetched` before the last ones."""
-        pointers = self._row_pointers(f, call, part.rows)
-        steps = call.depth if self.instruction.k == 1 else f.ceildiv(call.depth, int64(self.instruction.k))
-        walk = _Walk(f, part, call._replace(depth=steps), pointers, masks)
+        walk = self.begin_walk(f, part, call, masks)
+        steps, pointers = walk.call.depth, walk.pointers
         known = steps.known
         if known is not None:
             unroll = self._unroll(part, known)
@@ -111,7 +110,7 @@ class DepthLoops(ABC):
             if whole == unroll:
                 whole, tail = 0, known
             else:
-                state = self._loop(walk, (int64(0), int64(whole), unroll), state)
+                state = self.loop_span(walk, (int64(0), int64(whole), unroll), state)
                 tail = known - whole
             for _ in range(tail):
                 state = self._step(walk, state)
@@ -121,21 +120,26 @@ class DepthLoops(ABC):
             # Never around a prefetch: in a nested loop, LLVM moves the accumulators of a unit out and back in
             # at every multiply.
             end = f.sub(steps, UNIT_UNROLL - 1)
-            state = self._loop(walk, (int64(0), end, UNIT_UNROLL), state)
+            state = self.loop_span(walk, (int64(0), end, UNIT_UNROLL), state)
             done = f.mul(f.ashr(steps, int64(UNIT_UNROLL.bit_length() - 1)), UNIT_UNROLL)
-            state = self._loop(walk, (done, steps, 1), state)
+            state = self.loop_span(walk, (done, steps, 1), state)
         elif not prefetched:
-            state = self._loop(walk, (int64(0), steps, 1), state)
+            state = self.loop_span(walk, (int64(0), steps, 1), state)
         else:
             state = self._loop_around_prefetch(walk, state)
         return state[len(pointers.bases) + 1 :]
+
+    def begin_walk(self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None]) -> Walk:
+        """The loop over the depth of a call, whose depth becomes one in steps."""
+        steps = call.depth if self.instruction.k == 1 else f.ceildiv(call.depth, int64(self.instruction.k))
+        return Walk(f, part, call._replace(depth=steps), self._row_pointers(f, call, part.rows), masks)
 
     def loop_rest(
         self, f: Function, part: TilePart, call: TileCall, span: tuple[Value, Value], state: list[Value]
     ) -> list[Value]:
         """Steps that another loop has left: pointers of A and of B, and accumulators, after them."""
-        walk = _Walk(f, part, call, self._row_pointers(f, call, part.rows), [None] * len(part.widths))
-        return self._loop(walk, (*span, 1), state)
+        walk = Walk(f, part, call, self._row_pointers(f, call, part.rows), [None] * len(part.widths))
+        return self.loop_span(walk, (*span, 1), state)
 
     def _unroll(self, part: TilePart, depth: int) -> int:
         """Depths unrolled per iteration; one if few registers are free for early loads."""
@@ -146,7 +150,7 @@ class DepthLoops(ABC):
             return depth
         return max(1, min(depth, round(UNROLLED_FMAS / part.fmas)))
 
-    def _loop_around_prefetch(self, walk: _Walk, state: list[Value]) -> list[Value]:
+    def _loop_around_prefetch(self, walk: Walk, state: list[Value]) -> list[Value]:
         """Splits the depth in two, the last `PREFETCH_DEPTH` steps after the prefetch of C."""
         f, call = walk.f, walk.call
         before = f.maximum(f.sub(call.depth, PREFETCH_DEPTH), int64(0))
@@ -155,11 +159,12 @@ class DepthLoops(ABC):
             begin = f.select(first, int64(0), before)
             end = f.select(first, before, call.depth)
             with f.when(f.not_(first)):
-                self._prefetch_c(f, walk.part, call)
-            advance(self._loop(walk, (begin, end, 1), list(values)))
+                self.prefetch_rows(f, walk.part, call)
+            advance(self.loop_span(walk, (begin, end, 1), list(values)))
         return advance.results
 
-    def _loop(self, walk: _Walk, span: tuple[Value, Value, int], state: list[Value]) -> list[Value]:
+    def loop_span(self, walk: Walk, span: tuple[Value, Value, int], state: list[Value]) -> list[Value]:
+        """Steps from one to another, so many an iteration: pointers and accumulators after them."""
         begin, end, unroll = span
         with walk.f.carried_loop(begin, end, int64(unroll), state, "depth") as (_, values, advance):
             inner = list(values)
@@ -168,7 +173,7 @@ class DepthLoops(ABC):
             advance(inner)
         return advance.results
 
-    def _step(self, walk: _Walk, state: list[Value]) -> list[Value]:
+    def _step(self, walk: Walk, state: list[Value]) -> list[Value]:
         """One step of the depth, and the pointers of the next."""
         f, pointers = walk.f, walk.pointers
         groups = len(pointers.bases)
@@ -178,7 +183,7 @@ class DepthLoops(ABC):
         a_bytes, b_bytes = self.step_bytes(f, walk.call)
         return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
 
-    def _row_pointers(self, f: Function, call: TileCall, rows: int) -> _RowPointers:
+    def _row_pointers(self, f: Function, call: TileCall, rows: int) -> RowPointers:
         """Addresses of the rows of A: frozen odd multiples of the stride, times 1, 2, 4 or 8.
 
         x86 scales an index register for free, so 12 rows need 6 registers and no additions in the
@@ -190,7 +195,7 @@ class DepthLoops(ABC):
             lane = self.instruction.interleave_a if self.adjacent_a else call.a.lane.known
             assert lane is not None
             known = [(0, int64(row * lane * bits // 8)) for row in range(rows)]
-            return _RowPointers([call.a.pointer], known)
+            return RowPointers([call.a.pointer], known)
         stride = f.bytes_of(call.a.lane, bits)
         together = rows if rows <= ROWS_OF_ONE_POINTER else ROWS_PER_POINTER
         offsets: dict[int, Value] = {0: int64(0)}
@@ -203,9 +208,10 @@ class DepthLoops(ABC):
                 offsets[row] = f.freeze(f.mul(stride, row))
         firsts = range(together, rows, together)
         bases = [call.a.pointer, *(f.at(call.a.pointer, f.freeze(f.mul(stride, first))) for first in firsts)]
-        return _RowPointers(bases, [(row // together, offsets[row % together]) for row in range(rows)])
+        return RowPointers(bases, [(row // together, offsets[row % together]) for row in range(rows)])
 
-    def _prefetch_c(self, f: Function, part: TilePart, call: TileCall) -> None:
+    def prefetch_rows(self, f: Function, part: TilePart, call: TileCall) -> None:
+        """Prefetches the rows of C, or what is read next."""
         place = call.prefetch
         assert place is not None
         row_bytes = f.mul(place.row, place.size)

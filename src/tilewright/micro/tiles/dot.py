@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilewright.ir.nodes import DOT_SUMS
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import (
@@ -21,9 +22,6 @@ from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.tiles.epilogue import Factors, store_sums
 from tilewright.spec.dtype import DType
 
-#: Independent sums per row: with two loads per multiply-add these cover its latency of 4 to 5 cycles.
-SUMS = 4
-
 #: Rows computed together: they share the loads of the vector, and two streams are prefetched best.
 ROWS = 2
 
@@ -35,9 +33,9 @@ PREFETCH_BYTES = 512
 class DotKernel:
     """c[i] = alpha · Σ A[i, p] · b[p] + beta · c[i].
 
-    The order of summation does not depend on the number of rows: `SUMS` vectors of partial sums in turn; the
-    remaining whole vectors go to the first; then the last lanes, under a mask or, without masks, one by one;
-    then the partial sums pairwise, then their lanes pairwise.
+    The order of summation does not depend on the number of rows: `DOT_SUMS` vectors of partial sums in turn;
+    the remaining whole vectors go to the first; then the last lanes, under a mask or, without masks, one by
+    one; then the partial sums pairwise, then their lanes pairwise.
 
     Elements are converted to the type of the sums as they are loaded.
 
@@ -100,10 +98,10 @@ class DotKernel:
         g = f.arguments
         rows = [f.at(a[0], f.mul(a[1], row)) for row in range(height)]
         kind = vector_of(self.element, self.lanes)
-        turn, vector_a = self.lanes * SUMS, self.lanes * self.a.size
-        sums = [zero(kind) for _ in range(height * SUMS)]
+        turn, vector_a = self.lanes * DOT_SUMS, self.lanes * self.a.size
+        sums = [zero(kind) for _ in range(height * DOT_SUMS)]
         begin = int64(0)
-        for step, used in ((turn, SUMS), (self.lanes, 1)):
+        for step, used in ((turn, DOT_SUMS), (self.lanes, 1)):
             end = f.add(g["depth"], 1 - step)
             state = [begin, *sums]
             with f.carried_loop(begin, end, int64(step), state, "depth") as (p, values, advance):
@@ -115,11 +113,13 @@ class DotKernel:
                         at = f.at(f.at(pointer, f.mul(p, self.a.size)), part * vector_a)
                         if used > 1 and part * vector_a % CACHE_LINE == 0:
                             f.prefetch(f.at(at, PREFETCH_BYTES), write=False, locality=3)
-                        place = row * SUMS + part
+                        place = row * DOT_SUMS + part
                         following[place] = self._add(f, self._load(f, self.a, at), b, following[place])
                 advance((f.add(p, step), *following))
             begin, *sums = advance.results
-        totals = self._tail(f, rows, begin, [sums[row * SUMS : (row + 1) * SUMS] for row in range(height)])
+        totals = self._tail(
+            f, rows, begin, [sums[row * DOT_SUMS : (row + 1) * DOT_SUMS] for row in range(height)]
+        )
         places = [f.at(c[0], f.mul(c[1], row)) for row in range(height)]
         factors = Factors.of_depth(f, self.acc)
         store_sums(f, self.isa, factors, totals, places, (self.acc, self.c))

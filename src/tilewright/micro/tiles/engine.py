@@ -8,6 +8,7 @@ from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import Value, int64
 from tilewright.machine.isa import Edge, Isa, TileFma
+from tilewright.micro.tiles.chains import Strip
 from tilewright.micro.tiles.depth import UNIT_UNROLL
 from tilewright.micro.tiles.kernel import MicroKernel
 from tilewright.micro.tiles.operands import Source, TileCall, TilePart
@@ -234,7 +235,7 @@ class EngineKernel(MicroKernel):
             acc[first:count] = [f.plus(*pair) for pair in pairs]
         return acc[:count]
 
-    def strips(self, f: Function, part: TilePart, acc: list[Value]) -> Iterator[tuple[int, int, list[Value]]]:
+    def strips(self, f: Function, part: TilePart, acc: list[Value]) -> Iterator[Strip]:
         """Accumulators inside a unit are read in strips of as many rows as fit in vector registers."""
         if not self.unit.resident:
             yield from super().strips(f, part, acc)

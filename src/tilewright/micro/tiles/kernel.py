@@ -14,7 +14,6 @@ from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import (
-    POINTER,
     Value,
     constant,
     element_type,
@@ -25,12 +24,12 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import Edge, Isa, TileFma
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.micro.tiles.depth import DepthLoops
+from tilewright.micro.tiles.chains import Chains, Strip
 from tilewright.micro.tiles.operands import GroupCall, KeptSums, Source, TileCall, TilePart
 from tilewright.spec.dtype import DType
 
 
-class MicroKernel(DepthLoops):
+class MicroKernel(Chains):
     """C[rows, columns] = alpha · Σ A[rows, depth] · B[depth, columns] + beta · C.
 
     Parameters
@@ -136,20 +135,9 @@ class MicroKernel(DepthLoops):
         stored = masks
         if call.padded:
             masks = [None] * len(part.widths)
-        acc = self.begin(f, part)
-        if isinstance(call.update.chain, Value):
-            with f.once_if(call.update.chain, acc) as (_, advance):
-                advance(self._chained(f, part, call, masks, acc))
-            acc = advance.results
-        elif call.update.chain:
-            acc = self._chained(f, part, call, masks, acc)
-        if call.batch is None:
-            acc = self.walk_depth(f, part, call, masks, acc)
-        else:
-            acc = self._walk_batch(f, part, call, masks, acc)
-        for first, rows, sums in self.strips(f, part, acc):
+        for first, rows, sums in self._sums(f, part, call, masks):
             strip, below = part._replace(rows=rows), self._below(f, call, first)
-            if not (part.masked and self._fetches(part, call)):
+            if not (part.masked and self.prefetches(part, call)):
                 self._end(f, strip, below, sums, stored)
                 continue
             with f.branch(f.icmp("==", call.columns, sum(part.widths))) as (whole, partial):
@@ -158,13 +146,31 @@ class MicroKernel(DepthLoops):
                 with partial:
                     self._end(f, strip, below, sums, stored)
 
-    def _fetches(self, part: TilePart, call: TileCall) -> bool:
+    def _sums(
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None]
+    ) -> Iterator[Strip]:
+        """The finished sums of the tile, which may start with C."""
+        update = call.update
+        if update.chain is False or self.closes(call):
+            yield from self.finished(f, part, call, masks)
+            return
+        acc = self.begin(f, part)
+        if isinstance(update.chain, Value):
+            with f.once_if(update.chain, acc) as (_, advance):
+                advance(self._chained(f, part, call, masks, acc))
+            acc = advance.results
+        else:
+            acc = self._chained(f, part, call, masks, acc)
+        walk = self.walk_depth if call.batch is None else self._walk_batch
+        yield from self.strips(f, part, walk(f, part, call, masks, acc))
+
+    def prefetches(self, part: TilePart, call: TileCall) -> bool:
         """Whether C is prefetched before the depth ends: only for tiles that may be whole."""
         wide = not part.masked or (call.padded and len(part.widths) == self.vectors)
         return call.prefetch is not None and wide and part.rows == self.tile.mr
 
-    def strips(self, f: Function, part: TilePart, acc: list[Value]) -> Iterator[tuple[int, int, list[Value]]]:
-        """Rows of the part that are finished and stored together: the first, how many, their sums."""
+    def strips(self, f: Function, part: TilePart, acc: list[Value]) -> Iterator[Strip]:
+        """Rows of the part that are finished and stored together."""
         yield 0, part.rows, self.finish(f, part, acc)
 
     def _below(self, f: Function, call: TileCall, first: int) -> TileCall:
@@ -181,15 +187,28 @@ class MicroKernel(DepthLoops):
         self, f: Function, part: TilePart, call: TileCall, acc: list[Value], masks: list[Value | None]
     ) -> None:
         """Stores finished sums, or keeps them for the next depth block."""
-        if call.update.added:
+        update = call.update
+        # Sums of several chains start with zero.
+        added = update.added or (update.chain if self.closes(call) else False)
+        if isinstance(added, Value):
+            with f.once_if(added, acc) as (values, advance):
+                advance(self._plus_c(f, part, call, list(values), masks))
+            acc = advance.results
+        elif added:
             # Only now: multiply-adds that start with C would wait for the store that last wrote it.
-            old = self._values_of_c(f, part, call, masks)
-            acc = [f.plus(value, addend) for value, addend in zip(acc, old, strict=True)]
+            acc = self._plus_c(f, part, call, acc, masks)
         if call.carry is None:
             # After the loop, so that these pointers do not occupy registers in it.
             self._store(f, part, call, self._rows_of_c(f, part, call), acc, masks)
         else:
             self._store_or_keep(f, part, call, call.carry, acc, masks)
+
+    def _plus_c(
+        self, f: Function, part: TilePart, call: TileCall, acc: list[Value], masks: list[Value | None]
+    ) -> list[Value]:
+        """Sums plus the values of C."""
+        old = self._values_of_c(f, part, call, masks)
+        return [f.plus(value, addend) for value, addend in zip(acc, old, strict=True)]
 
     def _store_or_keep(
         self,
@@ -269,9 +288,8 @@ class MicroKernel(DepthLoops):
                 groups=groups._replace(scale=scale, zero=zeros[0] if zeros else None),
                 prefetch=None,
             )
-            sums = self.walk_depth(f, part, one, masks, self.begin(f, part))
             scales = groups.places(f, scale, part, size)
-            for above, _, found in self.strips(f, part, sums):
+            for above, _, found in self.finished(f, part, one, masks):
                 for index, value in enumerate(found):
                     place = places[above * count + index]
                     factor = f.load(value.type, scales[index % count], size)
@@ -290,27 +308,6 @@ class MicroKernel(DepthLoops):
         a_bytes, b_bytes = self.step_bytes(f, call)
         return f.mul(steps, a_bytes), f.mul(steps, b_bytes)
 
-    def _walk_batch(
-        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], acc: list[Value]
-    ) -> list[Value]:
-        """Accumulates every product of a batch in the same registers."""
-        assert call.batch is not None
-        batch = call.batch
-        # Bits of a pointer, or of an element.
-        bits = (64, 64) if batch.addresses else (self.a.dtype.bits, self.b.dtype.bits)
-        a_bytes, b_bytes = f.bytes_of(batch.a_step, bits[0]), f.bytes_of(batch.b_step, bits[1])
-        state = [call.a.pointer, call.b.pointer, *acc]
-        with f.carried_loop(int64(0), batch.products, int64(1), state, "batch") as (_, values, advance):
-            a, b, *sums = values
-            first = call.moved(a, b)
-            if batch.addresses:
-                first = call.moved(
-                    f.at(f.load(POINTER, a, 8), batch.a_offset), f.at(f.load(POINTER, b, 8), batch.b_offset)
-                )
-            sums = self.walk_depth(f, part, first, masks, sums)
-            advance((f.at(a, a_bytes), f.at(b, b_bytes), *sums))
-        return advance.results[2:]
-
     def walk_depth(
         self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], acc: list[Value]
     ) -> list[Value]:
@@ -319,7 +316,7 @@ class MicroKernel(DepthLoops):
             return self.walk_held(f, part, call, call.depth.known, acc)
         if self.walks_ahead:
             return self.walk_ahead(f, part, call, acc)
-        return self.loop_depth(f, part, call, masks, acc, prefetched=self._fetches(part, call))
+        return self.loop_depth(f, part, call, masks, acc, prefetched=self.prefetches(part, call))
 
     # --- the store --------------------------------------------------------------------------
 

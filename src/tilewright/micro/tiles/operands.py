@@ -164,6 +164,7 @@ class TileCall(NamedTuple):
     prefetch : rows to fetch before the depth ends: C, or what is read next.
     steps : an epilogue on the values that are stored.
     padded : B has all columns of the tile.
+    most_depth : a bound of the depth, if it is known to have one.
     """
 
     columns: Value
@@ -178,6 +179,7 @@ class TileCall(NamedTuple):
     prefetch: Prefetch | None = None
     steps: TileSteps | None = None
     padded: bool = False
+    most_depth: int | None = None
 
     def moved(self, a: Value, b: Value) -> TileCall:
         """The same call on A and B at other addresses."""

@@ -52,6 +52,8 @@ class PanelKernel(VectorKernel):
     Each panel is read from its first byte to its last.
     """
 
+    loops_over_depth = False
+
     def __init__(
         self,
         isa: Isa,

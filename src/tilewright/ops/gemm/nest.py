@@ -187,10 +187,17 @@ def balanced(extent: Expression, block: int, unit: int) -> Expression:
 def _depths(nest: Nest) -> tuple[Statement, ...]:
     """The depth to walk (none where alpha is 0), and kc, which depends on k alone (docs/promises.md, 5)."""
     sizes = nest.sizes
-    return (
-        Let("depths", Unless("alpha", sizes.k)),
-        Let("kc", balanced(sizes.k, _most_depths(nest), _unit(nest))),
-    )
+    unit, most, chain = _unit(nest), _most_depths(nest), _chain(nest)
+    kc = balanced(sizes.k, most, unit)
+    if unit < chain <= most:
+        # Several blocks end where chains of sums end, so that every nest closes the same ones.
+        kc = minimum(balanced(sizes.k, most, chain), maximum(roundup(sizes.k, unit), unit))
+    return Let("depths", Unless("alpha", sizes.k)), Let("kc", kc)
+
+
+def _chain(nest: Nest) -> int:
+    """Depths of one chain of sums, in elements of the operands."""
+    return nest.instruction.sum_depths // nest.parts
 
 
 def _unit(nest: Nest) -> int:
@@ -200,8 +207,9 @@ def _unit(nest: Nest) -> int:
 
 def _most_depths(nest: Nest) -> int:
     """Depths of the longest panels: whole units, which `_balanced` does not exceed."""
-    unit = _unit(nest)
-    return max(unit, -(-nest.blocking.kc // nest.parts // unit) * unit)
+    unit, chain = _unit(nest), _chain(nest)
+    most = max(unit, -(-nest.blocking.kc // nest.parts // unit) * unit)
+    return most // chain * chain if chain and most > chain else most
 
 
 def _near(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:
@@ -317,7 +325,7 @@ def _auto(nest: Nest, limits: InPlaceLimits, lanes: int) -> tuple[Statement, ...
     if nest.a == "a" and nest.parts == 1:
         # Transposed, one column is a row of the problem, with the summation order of every row.
         one = Compare(Relation.EQ, sizes.n, Constant(1))
-        body = decide(AnyOf((AllOf((one, *ones(sizes.cs_a, sizes.rs_b))),)), dots(nest), body)
+        body = decide(AnyOf((AllOf((one, *ones(sizes.cs_a, sizes.rs_b))),)), dots(nest, lanes), body)
     return body
 
 

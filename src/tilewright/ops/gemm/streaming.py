@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.ir.nodes import (
+    DOT_SUMS,
     AllOf,
     AnyOf,
     Buffer,
@@ -28,6 +29,7 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
+from tilewright.machine.isa import SUMS_OF_A_CHAIN
 from tilewright.macro.blocking import SUMS_ROWS
 from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.ops.gemm.product_nest import Nest
@@ -44,6 +46,10 @@ STREAMED_DEPTH = 8
 #: Vectors of one row of the pass. Two rows take half as many each: as many sums, and as much code.
 STREAMED_VECTORS = 4
 
+#: Blocks of sums: of the chain that is added to, of closed chains, and of the whole depth where C cannot hold
+#: its sums.
+STREAMED_BLOCKS = 3
+
 #: Bytes of one row of sums: a third of the smallest L1; rows of B stream through the rest.
 SUMS_BYTES = 16 << 10
 
@@ -51,7 +57,7 @@ SUMS_BYTES = 16 << 10
 #: Rows of one tile of dot products; the micro-kernel takes them two by two.
 DOT_ROWS = 4
 
-#: Depths of one pass of dot products: the vector stays in L2 while the matrix passes by.
+#: Depths of one pass of dot products, at most: the vector stays in L2 while the matrix passes by.
 DOT_DEPTH = 8192
 
 
@@ -59,7 +65,10 @@ def sums_buffer(nest: Nest) -> Buffer:
     """Per-thread buffer for the sums of a block of columns, and for sums that C cannot hold."""
     acc = nest.types.acc
     block = STREAMED_ROWS * (SUMS_BYTES // acc.size)
-    size = max(2 * block, SUMS_ROWS * nest.tile.nr) if nest.carries else block
+    if nest.carries:
+        size = max(STREAMED_BLOCKS * block, SUMS_ROWS * nest.tile.nr)
+    else:
+        size = 2 * block if nest.instruction.sum_depths else block
     return Buffer("sums", acc, Space.THREAD, size)
 
 
@@ -109,8 +118,11 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
 
     step = Constant(STREAMED_DEPTH)
     whole = Compare(Relation.LE, p + step, Name("depth"))
-    passes = If(AnyOf((AllOf((whole,)),)), added(step, (2, 1)), added(Name("depth") - p, (1,)))
-    held = Slice("sums", Constant(0), (Constant(block), Constant(1)))
+    passes = If(AnyOf((AllOf((whole,)),)), added(step, (2, 1)), added(minimum(Name("depth") - p, step), (1,)))
+    held, closed, total = (
+        Slice("sums", Constant(number * STREAMED_ROWS * block), (Constant(block), Constant(1)))
+        for number in range(STREAMED_BLOCKS)
+    )
     store = TileEpilogue(
         c=Slice("c", jb, (sizes.rs_c, Constant(1))),
         sums=held,
@@ -120,8 +132,24 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
         beta=FirstElse("pc", Scalar("beta"), Scalar(1.0)),
         finish=nest.steps.at(Constant(0), jb, "pc"),
     )
+
+    def add(sums: Slice, total: Slice, axis: str) -> TileEpilogue:
+        """Adds sums to those of an axis' previous iterations."""
+        first = FirstElse(axis, Scalar(0.0), Scalar(1.0))
+        return replace(store, c=total, sums=sums, alpha=Scalar(1.0), beta=first, finish=None)
+
     end = Let("jend", minimum(jb + Name("jn"), Name("wide")))
-    walk = Loop("p", Constant(0), Name("depth"), step, (passes,))
+    walk: tuple[Statement, ...] = (Loop("p", Constant(0), Name("depth"), step, (passes,)),)
+    chain = nest.instruction.sum_depths
+    if chain:
+        # A depth of one chain is not copied: what follows reads the sums, or else those of closed chains.
+        several = Compare(Relation.LT, Constant(chain), Name("depth"))
+        close = If(AnyOf((AllOf((several,)),)), (add(held, closed, "pd"),), ())
+        of_chain = Loop("p", Name("pd"), minimum(Name("pd") + chain, Name("depth")), step, (passes,))
+        moved = minimum(maximum(Name("depth") - chain, 0), 1) * (STREAMED_ROWS * block)
+        walk = (Loop("pd", Constant(0), Name("depth"), Constant(chain), (of_chain, close)),)
+        held = replace(held, offset=moved)
+        store = replace(store, sums=held)
     cut = nest.whole_tile()
     lets = (
         Let("paired", roundup(maximum(sizes.m - 1, 0), 2)),  # rows that have a partner
@@ -133,16 +161,13 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
         return nest.column((AllOf(cut),) if cut else ()) if nest.in_place else nest.column_copied()
 
     if not nest.carries:
-        blocks = parallel("jb", Constant(0), Name("wide"), Name("jn"), end, walk, store)
+        blocks = parallel("jb", Constant(0), Name("wide"), Name("jn"), end, *walk, store)
         tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), rest(nest))
         return (*lets, nest.depth_loop_of_task(sizes.m * sizes.n, blocks, tail))
-    # A narrower C takes the sums of the whole depth, which are added up in a second block.
-    total = replace(held, offset=Constant(STREAMED_ROWS * block))
-    first = FirstElse("pc", Scalar(0.0), Scalar(1.0))
-    add = replace(store, c=total, alpha=Scalar(1.0), beta=first, finish=None)
+    # A narrower C takes the sums of the whole depth, which are added up in a block of their own.
     steps = nest.steps.at(Constant(0), jb, None)
     final = replace(store, sums=total, beta=Scalar("beta"), finish=steps)
-    depths = nest.depth_loop_of_task(sizes.m * Name("jn"), walk, add)
+    depths = nest.depth_loop_of_task(sizes.m * Name("jn"), *walk, add(held, total, "pc"))
     blocks = parallel("jb", Constant(0), Name("wide"), Name("jn"), end, depths, final)
     kept = replace(nest, sums=Slice("sums", i * tile.nr, (Constant(tile.nr), Constant(1))))
     of_tail = kept.depth_loop_of_task(sizes.m * tile.nr, *rest(kept))
@@ -177,12 +202,14 @@ def columns(nest: Nest, lanes: int) -> tuple[Statement, ...]:
     )
 
 
-def dots(nest: Nest) -> tuple[Statement, ...]:
+def dots(nest: Nest, lanes: int) -> tuple[Statement, ...]:
     """One column: dot products of rows of A with a vector, both contiguous along the depth.
 
     Vectors run along the depth, so n = 1 has its own summation order, the same for
-    every row. Rows that run side by side share the vector's loads.
+    every row. Rows that run side by side share the vector's loads. A pass adds as many depths as the chains
+    of all lanes have.
     """
+    most = min(DOT_DEPTH, SUMS_OF_A_CHAIN * DOT_SUMS * lanes)
     sizes, i = nest.sizes, Name("i")
     at = Name("pd")
     one = replace(
@@ -200,12 +227,12 @@ def dots(nest: Nest) -> tuple[Statement, ...]:
         finish=nest.steps.at(i, Constant(0), None if nest.carries else "pd"),
     )
     depths = Name("depths")
-    depth = Let("depth", depths if nest.carries else minimum(DOT_DEPTH, depths - at))
+    depth = Let("depth", depths if nest.carries else minimum(most, depths - at))
     ib, mb = Name("ib"), Name("mb")
     inside = Loop("i", ib, minimum(ib + mb, sizes.m), Constant(DOT_ROWS), (one,))
     rows = parallel("ib", Constant(0), sizes.m, mb, inside)
     # A narrower C would round the sums of each pass.
-    step = maximum(depths, 1) if nest.carries else Constant(DOT_DEPTH)
+    step = maximum(depths, 1) if nest.carries else Constant(most)
     walk = Loop("pd", Constant(0), maximum(depths, 1), step, (depth, rows))
     parts = bounded(tasks(THREAD_TASKS), sizes.m * minimum(step, depths), TASK_ELEMENTS)
     return (Let("mb", share(sizes.m, DOT_ROWS, parts)), walk)

@@ -1,0 +1,288 @@
+"""Chains of sums: at most `TileFma.sum_depths` depths are added to one another before they join a total.
+
+Rounding errors grow with the number of sums that depend on each other. A tile closes a chain by adding its
+accumulators to totals on the stack, which stay in L1. The last chain takes the totals in registers.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+from tilewright.llvm.build import Function
+from tilewright.llvm.values import POINTER, Value, int64, memory_type, vector_type
+from tilewright.machine.machine import CACHE_LINE
+from tilewright.micro.tiles.depth import PREFETCH_DEPTH, DepthLoops
+from tilewright.micro.tiles.operands import TileCall, TilePart
+from tilewright.spec.dtype import DType
+
+#: Some rows of sums: the first row, how many, and their vectors.
+Strip = tuple[int, int, list[Value]]
+
+
+class Chains(DepthLoops):
+    """The finished sums of one tile, from chains of bounded length."""
+
+    acc: DType
+    #: Whether `walk_depth` is `loop_depth` where the depth is not known.
+    loops_over_depth = True
+
+    @abstractmethod
+    def begin(self, f: Function, part: TilePart) -> list[Value]:
+        """The zeroed accumulators of a part, in the order that `strips` expects."""
+
+    @abstractmethod
+    def strips(self, f: Function, part: TilePart, acc: list[Value]) -> Iterator[Strip]:
+        """Rows of the part that are finished and stored together."""
+
+    @abstractmethod
+    def walk_depth(
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], acc: list[Value]
+    ) -> list[Value]:
+        """All depths of one product."""
+
+    @abstractmethod
+    def prefetches(self, part: TilePart, call: TileCall) -> bool:
+        """Whether rows are prefetched before the depth ends."""
+
+    @abstractmethod
+    def group_bytes(self, f: Function, call: TileCall, depth: Value) -> tuple[Value, Value]:
+        """Bytes of A and of B from one group of depths to the next."""
+
+    def closes(self, call: TileCall) -> bool:
+        """Whether the depth of a call may be more than one chain."""
+        if not self.instruction.sum_depths:
+            return False
+        products = 1 if call.batch is None else call.batch.products.known
+        most = call.most_depth if call.depth.known is None else call.depth.known
+        return most is None or products is None or most * products > self.instruction.sum_depths
+
+    def finished(
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None]
+    ) -> Iterator[Strip]:
+        """The sums of all depths, of a batch those of all its products."""
+        if not self.closes(call):
+            walk = self.walk_depth if call.batch is None else self._walk_batch
+            yield from self.strips(f, part, walk(f, part, call, masks, self.begin(f, part)))
+            return
+        totals = _Totals(f, part, self.acc, self.tile.nr)
+        if call.batch is not None:
+            yield from self._close_batch(f, part, call, masks, totals)
+        elif call.depth.known is not None:
+            yield from self._close_known(f, part, call, masks, totals, call.depth.known)
+        elif self.instruction.is_matrix_engine:
+            self._close_each(f, part, call, masks, totals)
+            yield from totals.rows(f)
+        elif self.loops_over_depth and self.prefetches(part, call):
+            yield from self._close_around_prefetch(f, part, call, masks, totals)
+        else:
+            yield from self._close_any(f, part, call, masks, totals)
+
+    def _close(self, f: Function, part: TilePart, acc: list[Value], totals: _Totals, later: Value) -> None:
+        """Adds accumulators to the totals, which begin with them unless `later`."""
+        for first, _, sums in self.strips(f, part, acc):
+            totals.add(f, first, sums, later)
+
+    def _close_any(
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], totals: _Totals
+    ) -> Iterator[Strip]:
+        """A depth known at run time only: one loop, whose last chain stays in the accumulators."""
+        chain = self.instruction.sum_depths
+        a_bytes, b_bytes = self.group_bytes(f, call, int64(chain))
+        state = [call.a.pointer, call.b.pointer, *self.begin(f, part)]
+        end = f.maximum(call.depth, int64(1))
+        with f.carried_loop(int64(0), end, int64(chain), state, "chain") as (first, values, advance):
+            left = f.sub(call.depth, first)
+            more = f.icmp(">", left, chain)
+            one = call.moved(*values[:2])._replace(depth=f.minimum(int64(chain), left))
+            acc = self.walk_depth(f, part, one, masks, self.begin(f, part))
+            with f.when(more):
+                self._close(f, part, acc, totals, f.icmp(">", first, 0))
+            advance([f.at(values[0], a_bytes), f.at(values[1], b_bytes), *acc])
+        several = f.icmp(">", call.depth, chain)
+        for first_row, rows, sums in self.strips(f, part, advance.results[2:]):
+            yield first_row, rows, totals.added(f, first_row, sums, several)
+
+    def _close_around_prefetch(
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], totals: _Totals
+    ) -> Iterator[Strip]:
+        """The same with a prefetch before the last depths: one loop over what lies between both events.
+
+        A loop inside another would cost a tile of 64 depths 4 % of its time.
+        """
+        walk = self.begin_walk(f, part, call, masks)
+        steps, chain = walk.call.depth, self.instruction.sum_depths // self.instruction.k
+        before = f.maximum(f.sub(steps, PREFETCH_DEPTH), int64(0))
+        empty = self.begin(f, part)
+        state = [*walk.pointers.bases, call.b.pointer, *empty]
+        kept = len(state) - len(empty)
+        with f.carried_walk(int64(0), steps, state, "chain") as (first, values, advance):
+            early = f.icmp("<", first, before)
+            with f.when(f.icmp("==", first, before)):
+                self.prefetch_rows(f, part, call)
+            closing = f.add(f.and_(first, int64(-chain)), chain)
+            end = f.minimum(closing, f.select(early, before, steps))
+            following = self.loop_span(walk, (first, end, 1), list(values))
+            with f.once_if(f.and_(f.icmp("==", end, closing), f.icmp("<", end, steps)), following[kept:]) as (
+                sums,
+                begin,
+            ):
+                self._close(f, part, list(sums), totals, f.icmp(">", end, chain))
+                begin(empty)
+            advance([end, *following[:kept], *begin.results])
+        several = f.icmp(">", steps, chain)
+        for first_row, rows, sums in self.strips(f, part, advance.results[kept:]):
+            yield first_row, rows, totals.added(f, first_row, sums, several)
+
+    def _close_each(
+        self,
+        f: Function,
+        part: TilePart,
+        call: TileCall,
+        masks: list[Value | None],
+        totals: _Totals,
+        later: Value | None = None,
+    ) -> None:
+        """Every chain of a product is added to the totals: accumulators of a unit stay inside its loop.
+
+        `later` says that the totals have sums of other products.
+        """
+        chain = self.instruction.sum_depths
+        a_bytes, b_bytes = self.group_bytes(f, call, int64(chain))
+        end = f.maximum(call.depth, int64(1))
+        state = [call.a.pointer, call.b.pointer]
+        with f.carried_loop(int64(0), end, int64(chain), state, "chain") as (first, values, advance):
+            length = f.minimum(int64(chain), f.sub(call.depth, first))
+            one = call.moved(*values)._replace(depth=length, prefetch=None)
+            acc = self.walk_depth(f, part, one, masks, self.begin(f, part))
+            begun = f.icmp(">", first, 0)
+            self._close(f, part, acc, totals, begun if later is None else f.or_(begun, later))
+            advance([f.at(values[0], a_bytes), f.at(values[1], b_bytes)])
+
+    def _close_known(
+        self,
+        f: Function,
+        part: TilePart,
+        call: TileCall,
+        masks: list[Value | None],
+        totals: _Totals,
+        depth: int,
+    ) -> Iterator[Strip]:
+        """A known depth: a loop over whole chains, then the rest of the depth."""
+        chain = self.instruction.sum_depths
+        whole = (depth - 1) // chain * chain
+        a_bytes, b_bytes = self.group_bytes(f, call, int64(chain))
+        state = [call.a.pointer, call.b.pointer]
+        with f.carried_loop(int64(0), int64(whole), int64(chain), state, "chain") as (first, values, advance):
+            one = call.moved(*values)._replace(depth=int64(chain))
+            acc = self.walk_depth(f, part, one, masks, self.begin(f, part))
+            self._close(f, part, acc, totals, f.icmp(">", first, 0))
+            advance([f.at(values[0], a_bytes), f.at(values[1], b_bytes)])
+        rest = call.moved(*advance.results)._replace(depth=int64(depth - whole))
+        acc = self.walk_depth(f, part, rest, masks, self.begin(f, part))
+        for first_row, rows, sums in self.strips(f, part, acc):
+            yield first_row, rows, totals.added(f, first_row, sums)
+
+    # --- batches --------------------------------------------------------------------------------
+
+    def _close_batch(
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], totals: _Totals
+    ) -> Iterator[Strip]:
+        """As many products as a chain has depths for run in the same accumulators."""
+        batch, chain = call.batch, self.instruction.sum_depths
+        assert batch is not None
+        together = 0 if call.depth.known is None else chain // max(call.depth.known, 1)
+        a_bytes, b_bytes = self._product_bytes(f, call)
+        state = [call.a.pointer, call.b.pointer]
+        step = int64(max(together, 1))
+        a_step, b_step = f.mul(a_bytes, step), f.mul(b_bytes, step)
+        end = f.maximum(batch.products, int64(1))
+        with f.carried_loop(int64(0), end, step, state, "products") as (first, values, advance):
+            later = f.icmp(">", first, 0)
+            if together:
+                left = f.minimum(step, f.sub(batch.products, first))
+                some = call.moved(*values)._replace(batch=batch._replace(products=left))
+                acc = self._walk_batch(f, part, some, masks, self.begin(f, part))
+                self._close(f, part, acc, totals, later)
+            else:
+                one = self._product(f, call, *values)._replace(batch=None)
+                self._close_each(f, part, one, masks, totals, later)
+            advance([f.at(values[0], a_step), f.at(values[1], b_step)])
+        yield from totals.rows(f)
+
+    def _product_bytes(self, f: Function, call: TileCall) -> tuple[Value, Value]:
+        """Bytes from one product of a batch to the next, of A and of B: of pointers or of elements."""
+        batch = call.batch
+        assert batch is not None
+        bits = (64, 64) if batch.addresses else (self.a.dtype.bits, self.b.dtype.bits)
+        return f.bytes_of(batch.a_step, bits[0]), f.bytes_of(batch.b_step, bits[1])
+
+    def _product(self, f: Function, call: TileCall, a: Value, b: Value) -> TileCall:
+        """The call for one product of a batch, given its operands or their pointers."""
+        batch = call.batch
+        assert batch is not None
+        if not batch.addresses:
+            return call.moved(a, b)
+        starts = (f.load(POINTER, a, 8), f.load(POINTER, b, 8))
+        return call.moved(f.at(starts[0], batch.a_offset), f.at(starts[1], batch.b_offset))
+
+    def _walk_batch(
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], acc: list[Value]
+    ) -> list[Value]:
+        """Accumulates every product of a batch in the same registers."""
+        assert call.batch is not None
+        a_bytes, b_bytes = self._product_bytes(f, call)
+        state = [call.a.pointer, call.b.pointer, *acc]
+        with f.carried_loop(int64(0), call.batch.products, int64(1), state, "batch") as (_, values, advance):
+            a, b, *sums = values
+            sums = self.walk_depth(f, part, self._product(f, call, a, b), masks, sums)
+            advance((f.at(a, a_bytes), f.at(b, b_bytes), *sums))
+        return advance.results[2:]
+
+
+class _Totals:
+    """The sums of closed chains of a part, on the stack."""
+
+    def __init__(self, f: Function, part: TilePart, acc: DType, nr: int) -> None:
+        self._part, self._size = part, acc.size
+        self._kinds = [vector_type(acc, width) for width in part.widths]
+        memory = f.alloca(memory_type(acc), part.rows * nr, CACHE_LINE)
+        self._places = [
+            f.at(memory, (row * nr + sum(part.widths[:v])) * acc.size)
+            for row in range(part.rows)
+            for v in range(len(part.widths))
+        ]
+
+    def _from(self, first: int, sums: list[Value]) -> list[Value]:
+        """The places of sums whose first row is given."""
+        begin = first * len(self._part.widths)
+        return self._places[begin : begin + len(sums)]
+
+    def add(self, f: Function, first: int, sums: list[Value], later: Value) -> None:
+        """Adds sums from a row on; where there are no totals yet, they are the totals."""
+        totals = self.added(f, first, sums, later)
+        for value, place in zip(totals, self._from(first, sums), strict=True):
+            f.store(value, place, self._size)
+
+    def added(
+        self, f: Function, first: int, sums: list[Value], condition: Value | None = None
+    ) -> list[Value]:
+        """Sums from a row on plus their totals, if the condition holds."""
+        places = self._from(first, sums)
+
+        def plus(values: list[Value]) -> list[Value]:
+            old = [f.load(value.type, place, self._size) for value, place in zip(values, places, strict=True)]
+            return [f.plus(value, total) for value, total in zip(values, old, strict=True)]
+
+        if condition is None:
+            return plus(sums)
+        with f.once_if(condition, sums) as (values, advance):
+            advance(plus(list(values)))
+        return advance.results
+
+    def rows(self, f: Function) -> Iterator[Strip]:
+        """Every row of the totals."""
+        count = len(self._part.widths)
+        for row in range(self._part.rows):
+            places = self._places[row * count : (row + 1) * count]
+            yield row, 1, [f.load(kind, at, self._size) for kind, at in zip(self._kinds, places, strict=True)]
