@@ -12,8 +12,9 @@ from tilewright.compiler.lowering.interface import scalar_type, scratch_layout
 from tilewright.compiler.operation import Compilation, Problem, kernel_name
 from tilewright.compiler.pipeline import STAGES
 from tilewright.ir.nodes import Program
+from tilewright.machine.cache import Cache
 from tilewright.machine.isa_rows import ISAS
-from tilewright.machine.machine import Cache, Machine
+from tilewright.machine.machine import Machine
 from tilewright.ops.attention.backward_problem import AttentionBackward
 from tilewright.ops.attention.problem import Attention
 from tilewright.ops.contraction.problem import Contraction

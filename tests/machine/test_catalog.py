@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from tilewright.errors import NoVectorUnit, UnknownTarget
+from tilewright.machine.cache import Cache
 from tilewright.machine.catalog import CATALOG, CatalogEntry, find_entry, find_machine, targets
 from tilewright.machine.isa_rows import AVX2, AVX512, NEON, VSX
-from tilewright.machine.machine import Cache
 
 NAMES = {
     *("cascadelake", "haswell", "sapphirerapids", "znver2", "znver4", "znver5"),

@@ -36,6 +36,23 @@ def test_rows_are_complete(core: Core) -> None:
         assert narrow.fmas * narrow.bits <= wide.fmas * wide.bits
 
 
+@each_core
+def test_caches_and_bandwidths_are_in_order(core: Core) -> None:
+    levels = [core.l1_bytes_per_cycle, core.l2_bytes_per_cycle]
+    if core.l3 is not None:
+        levels += [core.l3_bytes_per_cycle, core.memory_bytes_per_cycle]
+        assert core.l2.size <= core.l3.size
+    assert levels == sorted(levels, reverse=True)
+    assert 0 < core.memory_bytes_per_cycle <= core.l2_bytes_per_cycle
+    assert core.l1.size < core.l2.size
+    assert core.page_walk_cycles > 0
+    assert core.set_conflict_cycles > 0
+    # What loads of the widest vectors deliver; POWER10 loads pairs of vectors.
+    widest = core.vectors[-1]
+    loaded = widest.loads * widest.bits / 8
+    assert 0.8 * loaded <= core.l1_bytes_per_cycle <= 2 * loaded
+
+
 def test_named_machines_have_their_core() -> None:
     assert {entry.machine.name for entry in CATALOG if not entry.machine.core.name} == WITHOUT
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tilewright.errors import InvalidSetting, IsaNotOnHost, UnknownIsa
+from tilewright.machine.cache import Cache
 from tilewright.machine.host import default_thread_count, detect_host, host_machine, machine
 from tilewright.machine.isa_rows import AVX2, NEON
-from tilewright.machine.machine import Cache, enabled_features
+from tilewright.machine.machine import enabled_features
 from tilewright.machine.probe import DEFAULT, Processor, Surroundings, read_caches, read_quota, this_host
 from tilewright.settings import Settings
 

@@ -11,10 +11,11 @@ import pytest
 from tilewright.errors import InvalidSize, IsaNotOnHost
 from tilewright.llvm.object_cache import key_of
 from tilewright.machine.arch import triple_arch
+from tilewright.machine.cache import Cache
 from tilewright.machine.catalog import CATALOG, find_machine
 from tilewright.machine.isa import Isa
 from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, NEON
-from tilewright.machine.machine import Cache, Machine, enabled_features, limit_features
+from tilewright.machine.machine import Machine, enabled_features, limit_features
 
 #: What the row of 512 bits needs and no narrower one does.
 WIDE_OFF = "-avx512bw,-avx512dq,-avx512f,-avx512vl"

@@ -1,8 +1,10 @@
-"""What the models know of one core: its multiply-adds, loads and stores a cycle, bandwidths and costs."""
+"""What the models know of one core: instructions a cycle, caches, bandwidths and costs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+
+from tilewright.machine.cache import Cache
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,49 @@ class VectorRates:
 
 
 @dataclass(frozen=True)
+class CpuIdentity:
+    """What a CPU says of itself, in numbers that no hypervisor's choice of features changes.
+
+    Attributes
+    ----------
+    vendor : CPUID's vendor, such as "AuthenticAMD"; "MIDR 0x41" with the implementer of an Arm CPU; "PVR" on
+        POWER; "hw.cpufamily" on Apple's under macOS.
+    family : CPUID's display family; 0 elsewhere.
+    model : CPUID's display model, MIDR's part, PVR's version, or the value of hw.cpufamily.
+    efficient : whether it is an efficient core of a hybrid part (CPUID leaf 1AH: Atom).
+
+    >>> str(CpuIdentity("AuthenticAMD", 0x19, 0x01))
+    'AuthenticAMD family 0x19 model 0x1'
+    """
+
+    vendor: str
+    family: int
+    model: int
+    efficient: bool = False
+
+    def __str__(self) -> str:
+        family = f" family {self.family:#x}" if self.family else ""
+        return f"{self.vendor}{family} model {self.model:#x}{' efficient core' if self.efficient else ''}"
+
+
+@dataclass(frozen=True)
+class CpuModels:
+    """The models of one family that have the same core; `efficient` None: whatever kind of core it is."""
+
+    vendor: str
+    family: int
+    models: tuple[range, ...]
+    efficient: bool | None = None
+
+    def __contains__(self, cpu: CpuIdentity) -> bool:
+        return (
+            (self.vendor, self.family) == (cpu.vendor, cpu.family)
+            and self.efficient in (None, cpu.efficient)
+            and any(cpu.model in models for models in self.models)
+        )
+
+
+@dataclass(frozen=True)
 class Core:
     """One micro-architecture; `machine/core_rows.py` has the rows.
 
@@ -26,13 +71,21 @@ class Core:
     Attributes
     ----------
     name : of the micro-architecture; empty for a core that no row describes.
-    cpus : LLVM's names of its CPUs, which follow from CPUID's family and model and their counterparts.
+    cpus : LLVM's names of its CPUs.
+    models : the numbers by which its CPUs name themselves, for hosts of which LLVM says only a level.
     vectors : rates of vectors, narrowest first; without them those of the `Isa` row are taken.
     fma_latency : cycles until the result of a multiply-add can be added to again; 0 as in the `Isa` row.
     tlb_pages : translations that the first and the second level hold, of ordinary pages; 0 if unknown.
+    l1, l2, l3 : data caches of an ordinary part, for named machines; a host reads its own.
     source : where the figures are from.
+    l1_bytes_per_cycle : sustained from L1, by loads of the widest vectors.
     l2_bytes_per_cycle : sustained from L2 to L1: half of the peak of 64 bytes, less where loads cross lines.
     l3_bytes_per_cycle : from beyond L2 in an order that the prefetcher does not follow.
+    memory_bytes_per_cycle : one core reading from memory in sequence, at its usual clock.
+    page_walk_cycles : added to a read whose translation neither level of the TLB holds, the entries of the
+        page table in the caches; reads that don't depend on each other, so that walks overlap.
+    set_conflict_cycles : added to a read of a line that L1 lost because too many lines fall into its set, and
+        that L2 has: latency and bandwidth of L2, as far as other reads don't hide them.
     l3_overlap : share of the time of sequential reads from beyond L2 in which multiply-adds go on (blocks of
         matrices of 600 to 1600).
     l2_line_cycles, l3_line_cycles : for one element of a cache line of its own, from L2 and from beyond it.
@@ -69,12 +122,20 @@ class Core:
 
     name: str = ""
     cpus: tuple[str, ...] = field(default=(), repr=False)
+    models: tuple[CpuModels, ...] = field(default=(), repr=False)
     vectors: tuple[VectorRates, ...] = ()
     fma_latency: int = 0
     tlb_pages: tuple[int, int] = (0, 0)
+    l1: Cache = field(default=Cache(32 << 10, ways=8, line=64), repr=False)
+    l2: Cache = field(default=Cache(512 << 10, ways=8, line=64), repr=False)
+    l3: Cache | None = field(default=None, repr=False)
     source: str = field(default="", repr=False)
+    l1_bytes_per_cycle: float = 64.0
     l2_bytes_per_cycle: float = 24.0
     l3_bytes_per_cycle: float = 12.0
+    memory_bytes_per_cycle: float = 6.0
+    page_walk_cycles: float = 15.0
+    set_conflict_cycles: float = 4.5
     l3_overlap: float = 0.75
     l2_line_cycles: float = 4.5
     l3_line_cycles: float = 15.0

@@ -1,4 +1,4 @@
-"""Machines without a catalogue row: "triple:cpu:+features", with the caches of a typical core.
+"""Machines without a catalogue row: "triple:cpu:+features", with the caches of the core or of a typical one.
 
 A feature of Arm's may name a length of vectors, as RISC-V's do: "+sve256" is SVE at 256 bits, and its row;
 "+sme512" is SME at a streaming length of 512. Without one, the length is that of the CPU where all parts of
@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from tilewright.errors import InvalidTarget, shown
 from tilewright.machine.arch import find_arch, triple_arch
+from tilewright.machine.cache import Cache
+from tilewright.machine.core_rows import find_core
 from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa_rows import ISAS, SVE, best_isa
-from tilewright.machine.machine import Cache, Machine
+from tilewright.machine.machine import Machine
 
 #: Lengths of vectors: SVE (the technical reference manuals of Arm; A64FX Microarchitecture Manual) and SME
 #: (`machdep.cpu.sme_max_svl_b` of macOS).
@@ -105,12 +107,13 @@ class TargetName:
         return tuple(sorted(named | {tile.feature for isa in rows for tile in isa.tiles if tile.feature}))
 
     def machine(self, has: frozenset[str]) -> Machine:
-        """The machine of a CPU that has these features: the best row, one core, caches by assumption.
+        """The machine of a CPU that has these features: the best row, and one core with its caches.
 
         >>> TargetName.parse("riscv64-linux-gnu:sifive-u74").machine(frozenset()).isa.name
         'generic128'
         """
-        l1, l2, l3 = (Cache(kib << 10, ways, line) for kib, ways, line in find_arch(self.arch).caches_kib)
+        core = find_core(self.cpu)
+        l1, l2, l3 = (core.l1, core.l2, core.l3) if core.name else self._assumed_caches()
         given = [entry for entry in self.features.split(",") if entry and entry[1:] not in has]
         vector_bits = self.vector_bits or _VECTOR_BITS.get(self.cpu, 0)
         asked = self.vector_bits and "sve" in has
@@ -127,3 +130,8 @@ class TargetName:
             vector_bits=vector_bits,
             streaming_bits=self.streaming_bits or _STREAMING_BITS.get(self.cpu, 0),
         )
+
+    def _assumed_caches(self) -> tuple[Cache, Cache, Cache | None]:
+        """The caches of a typical core of the architecture."""
+        l1, l2, l3 = (Cache(kib << 10, ways, line) for kib, ways, line in find_arch(self.arch).caches_kib)
+        return l1, l2, l3

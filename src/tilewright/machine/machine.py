@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from tilewright.errors import InvalidSize, IsaNotOnHost
 from tilewright.machine.arch import triple_arch
+from tilewright.machine.cache import Cache
 from tilewright.machine.core_rows import find_core
 from tilewright.machine.cores import Core
 from tilewright.machine.feature_rules import check_calling
@@ -65,34 +66,6 @@ def limit_features(features: str, isa: Isa, arch: str) -> str:
     return ",".join(
         [entry for entry in entries if entry[1:] not in to_end] + [f"-{name}" for name in sorted(to_end)]
     )
-
-
-@dataclass(frozen=True)
-class Cache:
-    """One level of data cache as one core sees it.
-
-    Attributes
-    ----------
-    size : bytes.
-    ways : associativity.
-    line : bytes of a cache line.
-    shared_by : number of usable cores that share it.
-    """
-
-    size: int
-    ways: int
-    line: int
-    shared_by: int = 1
-
-    def __post_init__(self) -> None:
-        for name in ("size", "ways", "line", "shared_by"):
-            if getattr(self, name) <= 0:
-                raise InvalidSize(name=f"cache {name}", found=getattr(self, name), required="positive")
-
-    @property
-    def sets(self) -> int:
-        """Number of sets."""
-        return max(1, self.size // (self.ways * self.line))
 
 
 @dataclass(frozen=True, repr=False)

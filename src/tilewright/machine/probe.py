@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tilewright.errors import InvalidSetting
 from tilewright.machine.arch import AARCH64, find_arch
-from tilewright.machine.machine import Cache
+from tilewright.machine.cache import Cache
 from tilewright.preparing import importing
 from tilewright.settings import parse_bytes
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, gcd
 
+from tilewright.machine.cache import Cache
 from tilewright.machine.cores import Core
 from tilewright.machine.isa import TileFma
-from tilewright.machine.machine import Cache, Machine
+from tilewright.machine.machine import Machine
 from tilewright.spec.problem import ProductTypes
 
 

@@ -11,9 +11,10 @@ from assembly_text import innermost_loops, without_comment
 from tiers import crossed
 
 import tilewright as tw
+from tilewright.machine.cache import Cache
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa_rows import GENERIC128
-from tilewright.machine.machine import Cache, Machine
+from tilewright.machine.machine import Machine
 from tilewright.spec.functions import UnaryOp
 
 #: A machine of another architecture on the row that every one has.

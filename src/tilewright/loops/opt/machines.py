@@ -7,11 +7,12 @@ from functools import lru_cache
 
 from tilewright.llvm.subtarget import cpu_features, known_features
 from tilewright.loops.opt.records import ProductOptions
+from tilewright.machine.cache import Cache
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.custom import TargetName
 from tilewright.machine.feature_bits import DETECTIONS, Saved
 from tilewright.machine.host import host_machine
-from tilewright.machine.machine import Cache, Machine
+from tilewright.machine.machine import Machine
 
 #: LLVM's name for the CPU of functions without a target CPU.
 ANY_CPU = "generic"
