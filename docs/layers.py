@@ -24,7 +24,18 @@ COLOURS = {
     "tables and records": ("#f3e8f3", ("machine", "spec")),
     "floor": (
         "#eeeeee",
-        ("settings", "atomic", "reading", "preparing", "cached", "plotting", "recorder", "errors", "typing"),
+        (
+            "store",
+            "settings",
+            "atomic",
+            "reading",
+            "preparing",
+            "cached",
+            "plotting",
+            "recorder",
+            "errors",
+            "typing",
+        ),
     ),
 }
 WIDTH, LEFT, LINE, GAP, ROOM_LETTERS = 960, 20, 17, 8, 116

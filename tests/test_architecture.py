@@ -35,6 +35,7 @@ LAYERS = (
     "ir",
     "machine",
     "spec",
+    "store",
     "settings",
     "atomic",
     "reading",

@@ -37,6 +37,7 @@ READ = [
     ({"TILEWRIGHT_HUGE_PAGES": "0"}, Settings(huge_pages=False)),
     ({"TILEWRIGHT_HUGE_PAGES": "Off"}, Settings(huge_pages=False)),
     ({"TILEWRIGHT_HUGE_PAGES": "yes"}, Settings(huge_pages=True)),
+    ({"TILEWRIGHT_MEASURE": "0"}, Settings(measure=False)),
 ]
 
 

@@ -60,6 +60,7 @@ class Settings:
     cpu_quota: float | None = None
     spin_us: float | None = None
     huge_pages: bool = True
+    measure: bool = True
     cache: bool = True
     cache_dir: str | None = None
     cache_bytes: int | None = None
@@ -184,6 +185,12 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable(
         "TILEWRIGHT_HUGE_PAGES", "huge_pages", _parse_flag, "ask for huge pages for scratch (default 1)"
+    ),
+    Variable(
+        "TILEWRIGHT_MEASURE",
+        "measure",
+        _parse_flag,
+        "measure a core that no table describes, once, and plan with its figures (default 1)",
     ),
     Variable("TILEWRIGHT_CACHE", "cache", _parse_flag, "keep compiled objects on disk (default 1)"),
     Variable("TILEWRIGHT_CACHE_DIR", "cache_dir", _parse_text, "directory of the object cache"),

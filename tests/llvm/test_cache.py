@@ -16,15 +16,9 @@ from support import within
 
 import tilewright
 from tilewright.atomic import STALE_SECONDS
-from tilewright.llvm.object_cache import (
-    MOST_OBJECT_BYTES,
-    SUFFIX,
-    ObjectCache,
-    key_of,
-    sources_digest,
-    states_digest,
-)
+from tilewright.llvm.object_cache import key_of, sources_digest, states_digest
 from tilewright.machine.catalog import find_machine
+from tilewright.store import MOST_OBJECT_BYTES, SUFFIX, ObjectCache
 
 KEY = key_of("something", find_machine("znver5"))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tilewright.cached import cached_property
 from tilewright.compiler.lowering.interface import has_tasks, scratch_layout, signature
+from tilewright.compiler.measure_core import measure_once
 from tilewright.compiler.operation import Compilation, operation_of
 from tilewright.compiler.pipeline import LAST_PROGRAM, finish, run_stages
 from tilewright.compiler.scratch import scratch_for
@@ -82,7 +83,9 @@ class Kernel(Numbered):
     @classmethod
     def compiled(cls, problem: Any, machine: Machine | None = None) -> Self:
         """The kernel of a problem of this class, for a machine or this host."""
-        return cls(_compile(problem, machine or host_machine()))
+        kernel = cls(_compile(problem, machine or host_machine()))
+        measure_once(kernel.machine)
+        return kernel
 
     @classmethod
     def compiled_quickly(cls, problem: Any) -> Self:
@@ -98,6 +101,7 @@ class Kernel(Numbered):
         kernel = cls(state)
         kernel._quick = cached_object(f"{what} quick", machine, lambda: finish(state, quick=True).object)
         quick_code.add(kernel.improve)
+        measure_once(machine)
         return kernel
 
     def improve(self) -> None:

@@ -1,59 +1,16 @@
-"""The object cache: machine code on disk, keyed by everything that shapes it, checked when read.
-
-A private directory of small files, each a header (magic, key, length and digest of the payload) and
-one object file; nothing is unpickled. Files appear by atomic replacement, so any number of processes
-may fill the cache at once; a damaged, foreign or truncated file is compiled anew and replaced.
-"""
+"""The object cache: machine code in the store of this package, keyed by everything that shapes it."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import logging
 import os
-import stat
-import struct
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
-from tilewright.atomic import remove, remove_stale
 from tilewright.machine.machine import Machine
 from tilewright.preparing import importing
-from tilewright.reading import open_regular
-from tilewright.settings import Settings, read_settings
-
-MAGIC = b"TWOBJ001"
-#: magic, key digest, payload length, payload digest
-_HEADER = struct.Struct("<8s32sQ32s")
-SUFFIX = ".twobj"
-
-#: Prefix of files that are being written; those of killed writers are removed once they are old.
-_NEW = ".new-"
-
-#: Larger than any kernel: longer files are not cache entries and are not read.
-MOST_OBJECT_BYTES = 256 << 20
-
-#: Default bound of the cache; a kernel takes 5 to 30 KiB.
-DEFAULT_LIMIT_BYTES = 256 << 20
-
-#: After pruning, this share of the bound is left, so that not every store prunes.
-KEPT_SHARE = 0.8
-
-#: Share of the limit by which files may exceed it, on average, before some are removed.
-EXCESS_SHARE = 1 / 64
-
-logger = logging.getLogger("tilewright")
-
-
-class Entry(NamedTuple):
-    """One file of the cache."""
-
-    path: Path
-    size: int
-    used: float
+from tilewright.store import object_cache
 
 
 @cache
@@ -131,176 +88,6 @@ def key_of(what: str, machine: Machine) -> bytes:
     """
     parts = (generator_version(), machine.triple, machine.cpu, machine.features, machine.full_text, what)
     return hashlib.sha256("\0".join(parts).encode()).digest()
-
-
-def _payload(content: bytes, key: bytes) -> bytes | None:
-    """The object in a file of the cache, None where header, length, key or digest do not fit."""
-    if len(content) < _HEADER.size:
-        return None
-    magic, stored_key, length, digest = _HEADER.unpack_from(content)
-    payload = content[_HEADER.size :]
-    if magic != MAGIC or stored_key != key or length != len(payload):
-        return None
-    return payload if hashlib.sha256(payload).digest() == digest else None
-
-
-def default_directory() -> Path:
-    """Where the cache stands unless TILEWRIGHT_CACHE_DIR names another place."""
-    with importing:
-        from platformdirs import user_cache_path
-
-    return user_cache_path("tilewright") / "objects"
-
-
-class ObjectCache:
-    """Object files in one directory.
-
-    Parameters
-    ----------
-    directory : created with mode 0700 when something is stored.
-    limit_bytes : bound of the total size; the least recently used files go first.
-    """
-
-    def __init__(self, directory: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
-        self.directory, self.limit_bytes = directory, limit_bytes
-        self._complained = False
-        self._swept = False
-
-    # --- trust ------------------------------------------------------------------------------
-
-    def _complain(self, reason: str) -> None:
-        if not self._complained:
-            self._complained = True
-            logger.warning("object cache %s is not used: %s", self.directory, reason)
-
-    def _trusted(self) -> bool:
-        """Whether the directory is ours and nobody else may write it; asked anew for each access."""
-        try:
-            found = self.directory.lstat()
-        except OSError:
-            return False
-        if not stat.S_ISDIR(found.st_mode):
-            self._complain("it is not a directory")
-        elif hasattr(os, "getuid") and found.st_uid != os.getuid():
-            self._complain("it belongs to another user")
-        elif os.name == "posix" and found.st_mode & 0o077:
-            self._complain(f"others may access it (mode {stat.S_IMODE(found.st_mode):o}; needs 700)")
-        else:
-            return True
-        return False
-
-    def _make(self) -> bool:
-        """The directory exists and is trusted."""
-        try:
-            self.directory.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileExistsError):
-                self.directory.mkdir(mode=0o700)
-        except OSError as error:
-            self._complain(str(error))
-            return False
-        return self._trusted()
-
-    # --- access -----------------------------------------------------------------------------
-
-    def _path(self, key: bytes) -> Path:
-        return self.directory / (key.hex() + SUFFIX)
-
-    def load(self, key: bytes) -> bytes | None:
-        """The object of a key, or None where there is none that can be trusted."""
-        if not self._trusted():
-            return None
-        path = self._path(key)
-        try:
-            with open_regular(path, _HEADER.size + MOST_OBJECT_BYTES, follow=False) as file:
-                content = file.read(_HEADER.size + MOST_OBJECT_BYTES)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            logger.info("object cache entry %s is not read: %s; compiling again", path.name, error.strerror)
-            return None
-        payload = _payload(content, key)
-        if payload is None:
-            logger.info("object cache entry %s is damaged; compiling again", path.name)
-            return None
-        with contextlib.suppress(OSError):
-            os.utime(path)  # most recently used
-        return payload
-
-    def store(self, key: bytes, payload: bytes) -> None:
-        """Writes an object; a cache that cannot be written is left alone, and said so once."""
-        if not self._make():
-            return
-        header = _HEADER.pack(MAGIC, key, len(payload), hashlib.sha256(payload).digest())
-        if not self._swept:
-            self._swept = True
-            remove_stale(self.directory, _NEW)
-        try:
-            handle, name = tempfile.mkstemp(dir=self.directory, prefix=_NEW)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(header + payload)
-                Path(name).replace(self._path(key))
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
-        except OSError as error:
-            self._complain(str(error))
-            return
-        # Looking at every file takes longer than writing one. A chance in proportion to the bytes written
-        # bounds what is expected to be there too much, however many processes write a little each.
-        if int.from_bytes(os.urandom(4), "little") / 2**32 < len(payload) / (EXCESS_SHARE * self.limit_bytes):
-            self.prune(self.limit_bytes)
-
-    # --- size -------------------------------------------------------------------------------
-
-    def entries(self) -> tuple[Entry, ...]:
-        """Every file, least recently used first."""
-        return tuple(sorted(self._scan(), key=lambda entry: entry.used))
-
-    def _scan(self) -> Iterator[Entry]:
-        if not self._trusted():
-            return
-        for path in self.directory.glob("*" + SUFFIX):
-            with contextlib.suppress(OSError):  # another process may have removed it
-                found = path.lstat()
-                if not stat.S_ISDIR(found.st_mode):
-                    yield Entry(path, found.st_size, found.st_mtime)
-
-    def prune(self, limit_bytes: int) -> int:
-        """Removes the least recently used files until the rest fits; how many went.
-
-        Temporary files of killed writers are removed too, once they are old.
-        """
-        if self._trusted():
-            remove_stale(self.directory, _NEW)
-        entries = self.entries()
-        total = sum(entry.size for entry in entries)
-        if total <= limit_bytes:
-            return 0
-        removed = 0
-        for entry in entries:
-            if total <= limit_bytes * KEPT_SHARE:
-                break
-            total -= entry.size
-            removed += remove(entry.path)
-        return removed
-
-    def clear(self) -> int:
-        """Removes every file of the cache; how many went."""
-        return sum(remove(entry.path) for entry in self.entries())
-
-
-@cache
-def _cache_for(settings: Settings) -> ObjectCache | None:
-    if not settings.cache:
-        return None
-    directory = Path(settings.cache_dir) if settings.cache_dir else default_directory()
-    return ObjectCache(directory, settings.cache_bytes or DEFAULT_LIMIT_BYTES)
-
-
-def object_cache() -> ObjectCache | None:
-    """The cache of this environment, None where TILEWRIGHT_CACHE is 0."""
-    return _cache_for(read_settings())
 
 
 def stored_object(what: str, machine: Machine) -> bytes | None:

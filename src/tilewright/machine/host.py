@@ -12,10 +12,13 @@ from tilewright.errors import InvalidSetting, IsaNotOnHost, shown
 from tilewright.errors.callers import named_in_errors
 from tilewright.machine.amx_permission import amx_permitted
 from tilewright.machine.arch import find_arch, triple_arch
+from tilewright.machine.core_rows import find_core, identified_core
+from tilewright.machine.cores import Core, CpuIdentity
 from tilewright.machine.feature_rules import check_calling, expanded
 from tilewright.machine.isa import Isa
 from tilewright.machine.isa_rows import best_isa, find_isa, usable_isas
 from tilewright.machine.machine import Machine, enabled_features
+from tilewright.machine.measure import Measurement, kept_measurement
 from tilewright.machine.probe import (
     DEFAULT,
     CacheFacts,
@@ -25,14 +28,19 @@ from tilewright.machine.probe import (
     Surroundings,
     default_cache,
     read_caches,
+    read_identity,
     read_quota,
     this_host,
 )
 from tilewright.settings import MOST, MOST_NUMBER, Settings, check_positive, read_settings, variable_of
 from tilewright.spec.arguments import check_text
+from tilewright.store import store_for
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+#: The name of the machine of this host.
+HOST = "host"
 
 _LLVM_FEATURES = "LLVM host features"
 #: A feature with its sign.
@@ -67,6 +75,10 @@ class HostFacts:
     quota_cores : CPUs' worth of time its control group grants; None without a limit.
     cores : min(affinity, floor of the quota) and at least 1, or the number requested.
     vector_bits, streaming_bits : lengths of scalable and of streaming vectors; 0 if unsupported.
+    identity : the CPU's own numbers; None if the system does not tell them.
+    core : the row of the micro-architecture; the defaults if no row describes it.
+    kind : the kind of CPU that measurements are kept for: all that figures of a core depend on.
+    measurement : what was measured of a core without a row; None if nothing was, or it is not to be used.
     named : whether the user specified the CPU or features.
     """
 
@@ -83,6 +95,10 @@ class HostFacts:
     cores: Fact[int]
     vector_bits: Fact[int]
     streaming_bits: Fact[int]
+    identity: Fact[CpuIdentity | None]
+    core: Fact[Core]
+    kind: Fact[str]
+    measurement: Fact[Measurement | None]
     named: bool = False
 
     @property
@@ -93,7 +109,7 @@ class HostFacts:
     def machine(self) -> Machine:
         """The record that models and back end use, named "host"."""
         return Machine(
-            name="host",
+            name=HOST,
             isa=self.isa.value,
             triple=self.triple.value,
             cpu=self.cpu.value,
@@ -106,6 +122,8 @@ class HostFacts:
             vector_bits=self.vector_bits.value,
             streaming_bits=self.streaming_bits.value,
             named=self.named,
+            core=self.core.value,
+            measurement=self.measurement.value,
         )
 
     def table(self) -> tuple[tuple[str, str, str], ...]:
@@ -115,6 +133,7 @@ class HostFacts:
             ("cpu", self.cpu),
             ("features", self.features),
             ("isa", Fact(self.isa.value.name, self.isa.origin)),
+            ("core", Fact(self.core.value.name or "no row", self.core.origin)),
         ]
         for name, length in (("vector bits", self.vector_bits), ("streaming bits", self.streaming_bits)):
             if length.value:
@@ -204,11 +223,16 @@ def detect_host(
     caches = _caches(place, wishes)
     affinity = Fact(len(place.cpus), "CPU affinity")
     quota = wishes.quota() or read_quota(place)
+    identity = read_identity(place) or Fact(None, "the system does not tell")
+    cpu = wishes.text("cpu") or Fact(processor.cpu, "LLVM host CPU")
+    isa = _choose_isa(processor, features, wishes.text("isa"))
+    core = _choose_core(processor, identity, wishes.text("cpu"))
+    kind = _kind(str(identity.value or cpu.value), isa.value, caches, place.page_bytes)
     return HostFacts(
         triple=Fact(processor.triple, "LLVM process triple"),
-        cpu=wishes.text("cpu") or Fact(processor.cpu, "LLVM host CPU"),
+        cpu=cpu,
         features=features,
-        isa=_choose_isa(processor, features, wishes.text("isa")),
+        isa=isa,
         l1=caches.l1,
         l2=caches.l2,
         l3=caches.l3,
@@ -218,8 +242,46 @@ def detect_host(
         cores=wishes.number("cores") or _usable_cores(affinity, quota),
         vector_bits=Fact(processor.vector_bits, "operating system"),
         streaming_bits=Fact(processor.streaming_bits, "operating system"),
+        identity=identity,
+        core=core,
+        kind=kind,
+        measurement=_kept(core.value, kind.value, wishes.settings),
         named=bool(wishes.text("cpu") or wishes.text("features")),
     )
+
+
+def _kind(cpu: str, isa: Isa, caches: Caches, page_bytes: int) -> Fact[str]:
+    """A text of everything that the figures of a core depend on."""
+    levels = [level.cache() for level in (caches.l1, caches.l2, caches.l3) if level is not None]
+    sizes = " ".join(f"{cache.size}/{cache.ways}/{cache.line}" for cache in levels)
+    return Fact(f"{cpu}, {isa.name}, caches {sizes}, pages {page_bytes}", "the values above")
+
+
+def _choose_core(
+    processor: Processor, identity: Fact[CpuIdentity | None], wanted: Fact[str] | None
+) -> Fact[Core]:
+    """The row of the CPU that the user named, else of the CPU's own numbers, else of LLVM's name for it.
+
+    LLVM names an x86 CPU whose numbers it does not know by its features. So its name counts there only if
+    the numbers can't be read.
+    """
+    if wanted is not None:
+        return Fact(find_core(wanted.value), wanted.origin)
+    if identity.value is not None:
+        row = identified_core(identity.value)
+        if row is not None or find_arch(processor.triple).has_cpuid:
+            return Fact(row or Core(), f"{identity.value} ({identity.origin})")
+    return Fact(find_core(processor.cpu), f"LLVM's name {processor.cpu}")
+
+
+def _kept(core: Core, kind: str, settings: Settings) -> Fact[Measurement | None]:
+    """What was measured on such a CPU before, for a core without a row."""
+    if core.name:
+        return Fact(None, "the core has a row")
+    if not settings.measure:
+        return Fact(None, variable_of("measure"))
+    found = kept_measurement(store_for(settings), kind)
+    return Fact(found, "nothing kept" if found is None else "measured before, kept in the object cache")
 
 
 def _usable_cores(affinity: Fact[int], quota: Fact[float | None]) -> Fact[int]:

@@ -12,10 +12,14 @@ from tilewright.machine.cores import Core
 from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa import Isa, Lowering
 from tilewright.machine.isa_rows import ISAS, usable_isas
+from tilewright.machine.measure import Measurement
 from tilewright.spec.records import set_fields
 
 #: Bytes between two prefetches and of aligned stack buffers: the smallest cache line of the catalogued CPUs.
 CACHE_LINE = 64
+
+#: Stands for the row of a machine's CPU until the machine is made.
+_OF_CPU = Core(name="of the CPU")
 
 
 def _kib(size: int) -> str:
@@ -86,8 +90,10 @@ class Machine:
     vector_bits, streaming_bits : lengths of scalable vectors, and of those of the matrix unit of Arm (SME);
         0 if unsupported or unknown.
     named : whether a user named the CPU or features of a host: LLVM is asked about them before it compiles.
-    core : the micro-architecture, for the models; by default the row of `cpu`. The rates in `isa` are those
-        of this core.
+    core : the micro-architecture, for the models; by default the row of `cpu`, with what was measured if no
+        row describes it.
+    measurement : what was measured of a core without a row. The register tile and kc, and so the order of
+        sums, do not depend on it: they follow from `isa` and `core_row`.
     """
 
     name: str
@@ -103,7 +109,8 @@ class Machine:
     vector_bits: int = 0
     streaming_bits: int = 0
     named: bool = False
-    core: Core = field(default=Core(), hash=False)
+    core: Core = field(default=_OF_CPU, hash=False)
+    measurement: Measurement | None = None
 
     def __post_init__(self) -> None:
         check_calling(self.triple, self.arch, [entry for entry in self.features.split(",") if entry])
@@ -116,8 +123,11 @@ class Machine:
         set_fields(self, features=limit_features(self.features, self.isa, self.arch))
         enabled = enabled_features(self.features)
         limited = self.isa.limited(enabled, self.vector_bits, self.streaming_bits)
-        core = find_core(self.cpu) if self.core == Core() else self.core
-        set_fields(self, isa=limited.on_core(core), core=core)
+        row = find_core(self.cpu) if self.core == _OF_CPU else self.core
+        if self.measurement is not None:
+            row = Core()
+        core = row if self.measurement is None else self.measurement.applied_to(row)
+        set_fields(self, isa=limited.on_core(row), core=core)
 
     def __repr__(self) -> str:
         caches = "+".join(_kib(cache.size) for cache in (self.l1, self.l2, self.l3) if cache is not None)
@@ -133,6 +143,16 @@ class Machine:
     def arch(self) -> str:
         """The architecture, in the spelling of `Isa.arch`."""
         return triple_arch(self.triple)
+
+    @property
+    def core_row(self) -> Core:
+        """The core without what was measured. Tiles and kc, which decide bits, follow from it and `isa`."""
+        return self.core if self.measurement is None else Core()
+
+    @property
+    def timed_isa(self) -> Isa:
+        """The row with the rates of the core, measured ones too: for times, never for the order of sums."""
+        return self.isa if self.measurement is None else self.isa.on_core(self.core)
 
     @property
     def function_bits(self) -> int:
@@ -164,6 +184,7 @@ class Machine:
             vector_bits=self.vector_bits,
             streaming_bits=self.streaming_bits,
             core=self.core,
+            measurement=self.measurement,
         )
 
     def with_lowering(self, lowering: Lowering) -> Machine:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from tilewright.errors import InvalidSetting
 from tilewright.machine.arch import AARCH64, find_arch
 from tilewright.machine.cache import Cache
+from tilewright.machine.cores import CpuIdentity
 from tilewright.preparing import importing
 from tilewright.settings import parse_bytes
 
@@ -85,6 +86,7 @@ class Surroundings:
     page_bytes : size of an ordinary page.
     sysctl : reads one integer by name, None where the name does not exist (macOS).
     processor : asks LLVM and the operating system; called at most once per detection.
+    description : what the system says of its CPU in a line, for systems that say it nowhere else.
     """
 
     system: str
@@ -93,6 +95,7 @@ class Surroundings:
     page_bytes: int
     sysctl: Callable[[str], int | None]
     processor: Callable[[], Processor]
+    description: Callable[[], str] = str
 
 
 def this_host() -> Surroundings:
@@ -101,7 +104,16 @@ def this_host() -> Surroundings:
         cpus = tuple(sorted(os.sched_getaffinity(0)))
     else:
         cpus = tuple(range(os.cpu_count() or 1))
-    return Surroundings(sys.platform, Path("/"), cpus, mmap.PAGESIZE, _read_sysctl, _ask_processor)
+    return Surroundings(
+        sys.platform, Path("/"), cpus, mmap.PAGESIZE, _read_sysctl, _ask_processor, _describe_processor
+    )
+
+
+def _describe_processor() -> str:
+    with importing:
+        import platform
+
+    return platform.processor()
 
 
 def _ask_processor() -> Processor:
@@ -275,6 +287,73 @@ def _first_sysctl(surroundings: Surroundings, *names: str) -> Fact[int] | None:
         if value is not None and value > 0:
             return Fact(value, f"sysctl {name}")
     return None
+
+
+# --- the CPU's own numbers ------------------------------------------------------------------------
+
+#: What Linux writes of each CPU into /proc/cpuinfo: vendor, family and model of x86, implementer and part of
+#: Arm's MIDR, version of POWER's PVR.
+_X86_LINES, _MIDR_LINES, _PVR_LINE = (
+    ("vendor_id", "cpu family", "model"),
+    ("CPU implementer", "CPU part"),
+    "revision",
+)
+_PVR = re.compile(r"\(pvr ([0-9a-f]{4}) [0-9a-f]{4}\)")
+
+#: Windows describes an x86 CPU so: "Intel64 Family 6 Model 151 Stepping 2, GenuineIntel".
+_WINDOWS = re.compile(r"\w+ Family (\d+) Model (\d+) Stepping \d+, (\w+)", re.ASCII)
+
+
+def read_identity(surroundings: Surroundings) -> Fact[CpuIdentity] | None:
+    """The numbers of the first CPU this process may run on, where the system tells them."""
+    if surroundings.system.startswith("linux"):
+        return _proc_identity(surroundings)
+    if surroundings.system == "darwin":
+        return _sysctl_identity(surroundings)
+    match = _WINDOWS.fullmatch(surroundings.description())
+    if match is None:
+        return None
+    return Fact(CpuIdentity(match[3], int(match[1]), int(match[2])), "description of Windows")
+
+
+def _proc_identity(surroundings: Surroundings) -> Fact[CpuIdentity] | None:
+    """Linux: the block of the CPU in /proc/cpuinfo, and the kinds of cores of hybrid parts in sysfs.
+
+    Documentation/ABI/testing/sysfs-bus-event_source-devices: cpu_atom has the CPUs for which CPUID leaf 1AH
+    says Atom, cpu_core the others; neither is there where all are alike.
+    """
+    path, first = surroundings.root / "proc/cpuinfo", min(surroundings.cpus)
+    blocks = [_fields(block) for block in re.split(r"\n\s*\n", _read_text(path) or "")]
+    block = next((one for one in blocks if one.get("processor") == str(first)), blocks[0])
+    origin = f"{path}, CPU {first}"
+    try:
+        if block.keys() >= set(_X86_LINES):
+            vendor, family, model = (block[name] for name in _X86_LINES)
+            atoms = _read_text(surroundings.root / "sys/devices/cpu_atom/cpus")
+            efficient = first in _parse_cpu_list(atoms)
+            return Fact(CpuIdentity(vendor, int(family), int(model), efficient), origin)
+        if block.keys() >= set(_MIDR_LINES):
+            implementer, part = (int(block[name], 16) for name in _MIDR_LINES)
+            return Fact(CpuIdentity(f"MIDR {implementer:#x}", 0, part), origin)
+    except ValueError:
+        return None
+    version = _PVR.search(block.get(_PVR_LINE, ""))
+    return Fact(CpuIdentity("PVR", 0, int(version[1], 16)), origin) if version else None
+
+
+def _fields(block: str) -> dict[str, str]:
+    """The lines "name : value" of a block of /proc/cpuinfo."""
+    lines = (line.partition(":") for line in block.splitlines())
+    return {name.strip(): value.strip() for name, _, value in lines}
+
+
+def _sysctl_identity(surroundings: Surroundings) -> Fact[CpuIdentity] | None:
+    """macOS: hw.cpufamily of Apple's CPUs (mach/machine.h), CPUID's numbers of Intel's."""
+    names = ("machdep.cpu.family", "machdep.cpu.model", "hw.cpufamily")
+    family, model, apple = map(surroundings.sysctl, names)
+    if family and model:
+        return Fact(CpuIdentity("GenuineIntel", family, model), "sysctl machdep.cpu")
+    return Fact(CpuIdentity("hw.cpufamily", 0, apple), "sysctl hw.cpufamily") if apple else None
 
 
 # --- CPU quota ----------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def register_candidates(isa: Isa, instruction: TileFma) -> tuple[RegisterTile, .
 
 def machine_tile(machine: Machine, instruction: TileFma, columns: int = 0) -> RegisterTile:
     """The register tile of an instruction on a machine; see `register_tile`."""
-    feed = STREAM_SHARE * machine.core.l2_bytes_per_cycle
+    feed = STREAM_SHARE * machine.core_row.l2_bytes_per_cycle
     return register_tile(machine.isa, instruction, machine.l1.ways, columns, feed)
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from tilewright.llvm.object_cache import ObjectCache, object_cache
 from tilewright.settings import parse_bytes
+from tilewright.store import ObjectCache, object_cache
 from tilewright.tools.cli.options import group
 
 app = group("The object cache on disk: show, clear, prune.")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import fields
+from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from tilewright.machine.cores import Core, CpuIdentity
 from tilewright.machine.isa import Isa
+from tilewright.machine.measure import Measurement
 from tilewright.machine.probe import CacheFacts, Fact
 
 if TYPE_CHECKING:
@@ -31,8 +33,12 @@ def plain(value: object, *, origins: bool = False) -> Any:
             return {"value": bare, "origin": value.origin} if origins else bare
         case CacheFacts():
             return {f.name: plain(getattr(value, f.name), origins=origins) for f in fields(value)}
-        case Isa():
+        case Isa() | Core():
             return value.name
+        case CpuIdentity():
+            return str(value)
+        case Measurement():
+            return asdict(value)
         case _:
             return value
 
