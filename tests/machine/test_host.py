@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tilewright.errors import InvalidSetting, IsaNotOnHost, UnknownIsa
 from tilewright.machine.cache import Cache
+from tilewright.machine.core_rows import CORES
+from tilewright.machine.cores import CpuIdentity
 from tilewright.machine.host import default_thread_count, detect_host, host_machine, machine
 from tilewright.machine.isa_rows import AVX2, NEON
 from tilewright.machine.machine import enabled_features
@@ -461,3 +464,118 @@ def test_importing_the_module_does_not_load_llvm() -> None:
     )
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     assert subprocess.run([sys.executable, "-c", code], env=environ, check=False).returncode == 0
+
+
+# --- the CPU's own numbers ---------------------------------------------------------------------------------
+
+
+def cpuinfo(*blocks: dict[str, object]) -> str:
+    return "\n\n".join("\n".join(f"{name}\t: {value}" for name, value in block.items()) for block in blocks)
+
+
+def x86(number: int, vendor: str, family: int, model: int) -> dict[str, object]:
+    return {"processor": number, "vendor_id": vendor, "cpu family": family, "model": model, "model name": "x"}
+
+
+ALDER_LAKE = {"proc/cpuinfo": cpuinfo(*(x86(number, "GenuineIntel", 6, 0x97) for number in range(24)))}
+ATOMS = {"sys/devices/cpu_core/cpus": "0-15", "sys/devices/cpu_atom/cpus": "16-23"}
+MILAN = {"proc/cpuinfo": cpuinfo(x86(0, "AuthenticAMD", 25, 1), x86(1, "AuthenticAMD", 25, 0x11))}
+GRACE = {
+    "proc/cpuinfo": cpuinfo(
+        {
+            "processor": 0,
+            "BogoMIPS": 2000.0,
+            "CPU implementer": "0x41",
+            "CPU part": "0xd4f",
+            "CPU revision": 0,
+        }
+    )
+}
+POWER = {
+    "proc/cpuinfo": cpuinfo(
+        {"processor": 0, "cpu": "POWER10 (architected), altivec", "revision": "2.0 (pvr 0080 0200)"},
+        {"timebase": 512000000, "platform": "pSeries"},
+    )
+}
+LEVEL = replace(ZEN, cpu="x86-64-v3")
+ARM = Processor("aarch64-linux", "generic", (("neon", True),))
+PPC = Processor("powerpc64le-linux", "ppc64le", ())
+
+IDENTITIES = [
+    pytest.param("linux", MILAN, (0,), LEVEL, "Zen 3", id="a level for a name"),
+    pytest.param("linux", MILAN, (1,), LEVEL, "Zen 4", id="numbers of the first allowed CPU"),
+    pytest.param("linux", MILAN, (0,), ZEN, "Zen 3", id="a wrong name"),
+    pytest.param("linux", MILAN, (7,), ZEN, "Zen 3", id="a CPU without a block"),
+    pytest.param("linux", ALDER_LAKE | ATOMS, (0,), LEVEL, "Golden Cove client", id="performance core"),
+    pytest.param("linux", ALDER_LAKE | ATOMS, (16, 17), LEVEL, "Gracemont", id="efficient core"),
+    pytest.param("linux", ALDER_LAKE, (16,), LEVEL, "Golden Cove client", id="kinds of cores hidden"),
+    pytest.param("linux", GRACE, (0,), ARM, "Neoverse V2", id="MIDR"),
+    pytest.param("linux", POWER, (0,), PPC, "POWER10", id="PVR"),
+    pytest.param("linux", {}, (0,), ZEN, "Zen 5", id="no numbers: the name"),
+    pytest.param("linux", {"proc/cpuinfo": "model: x"}, (0,), ZEN, "Zen 5", id="no known lines: the name"),
+    pytest.param(
+        "linux",
+        {"proc/cpuinfo": cpuinfo(x86(0, "AuthenticAMD", 25, 1) | {"model": "one"})},
+        (0,),
+        ZEN,
+        "Zen 5",
+        id="numbers garbled: the name",
+    ),
+    pytest.param(
+        "linux", {"proc/cpuinfo": cpuinfo(x86(0, "GenuineIntel", 6, 0xFE))}, (0,), ZEN, "", id="unknown model"
+    ),
+    pytest.param("darwin", {}, (0,), MAC, "Apple M1", id="macOS without numbers: the name"),
+    pytest.param("win32", {}, (0,), ZEN, "Zen 5", id="Windows without numbers: the name"),
+]
+
+
+@pytest.mark.parametrize(("system", "files", "cpus", "processor", "core"), IDENTITIES)
+def test_core(
+    tmp_path: Path,
+    system: str,
+    files: dict[str, str],
+    cpus: tuple[int, ...],
+    processor: Processor,
+    core: str,
+) -> None:
+    place = surroundings(write(tmp_path, files), system=system, cpus=cpus, processor=processor)
+    facts = detect_host(Settings(cache=False), surroundings=place)
+    assert facts.core.value.name == core
+    assert facts.machine().core.name == core
+
+
+@pytest.mark.parametrize(
+    ("sysctl", "core"),
+    [
+        ({"hw.cpufamily": 0x6F5129AC}, "Apple M4"),
+        ({"hw.cpufamily": 0xFA33415E}, "Apple M3"),
+        ({"machdep.cpu.family": 6, "machdep.cpu.model": 0x9E, "hw.cpufamily": 0x0F817246}, "Skylake client"),
+    ],
+)
+def test_core_under_macos(tmp_path: Path, sysctl: dict[str, int], core: str) -> None:
+    place = surroundings(tmp_path, system="darwin", processor=MAC, sysctl=sysctl)
+    assert detect_host(Settings(), surroundings=place).core.value.name == core
+
+
+def test_core_under_windows(tmp_path: Path) -> None:
+    text = "AMD64 Family 25 Model 33 Stepping 0, AuthenticAMD"
+    place = replace(surroundings(tmp_path, system="win32", processor=LEVEL), description=lambda: text)
+    facts = detect_host(Settings(), surroundings=place)
+    assert (facts.core.value.name, str(facts.identity.value)) == (
+        "Zen 3",
+        "AuthenticAMD family 0x19 model 0x21",
+    )
+
+
+def test_the_core_of_a_cpu_that_the_user_names(tmp_path: Path) -> None:
+    place = surroundings(write(tmp_path, MILAN))
+    facts = detect_host(Settings(cpu="haswell"), surroundings=place)
+    assert (facts.core.value.name, facts.core.origin) == ("Haswell", "TILEWRIGHT_CPU")
+
+
+def test_every_model_has_one_row() -> None:
+    rows = [(models, core.name) for core in CORES for models in core.models]
+    for models, name in rows:
+        for span in models.models:
+            cpu = CpuIdentity(models.vendor, models.family, span[0], efficient=bool(models.efficient))
+            assert [other for more, other in rows if cpu in more] == [name]

@@ -15,6 +15,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+import tilewright as tw
 from tilewright.errors import BinaryToTerminal, InvalidChoice, OutputNotWritable
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.passes import PASSES
@@ -122,18 +123,49 @@ def test_a_misspelt_command_gets_a_suggestion() -> None:
 
 def test_info_json() -> None:
     found = json.loads(run("info", "--json"))
-    facts = ["machine", "core", "settings", "versions", "threads", "pool", "repeated_calls"]
+    facts = ["machine", "core", "core_figures", "settings", "versions", "threads", "pool", "repeated_calls"]
     assert list(found) == [*facts, "blocking", "units", "peak_gflops"]
     assert found["machine"]["cpu"]["origin"]
     assert found["machine"]["l1"]["size"]["value"] > 0
     assert found["machine"]["isa"]["value"] in {"avx512", "avx2", "neon", "generic128"}
     assert found["blocking"]["f32"]["mr"] > 0
-    assert found["core"]["FMAs a cycle"]["value"] > 0
+    assert all(figure["row"] > 0 and figure["used"] > 0 for figure in found["core_figures"].values())
+    assert {figure["measured"] for figure in found["core_figures"].values()} == {None}
     assert set(found["peak_gflops"]) == set(found["units"]) == set(found["blocking"]) == set(DTYPES)
     assert all(peak > 0 for peak in found["peak_gflops"].values())
     assert found["threads"] >= 1
     assert found["pool"]["size"] >= 1
     assert found["pool"]["sleeps on"] in {"futex", "pthread condition"}
+
+
+def test_info_measures_a_core_that_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CPU", "haswell")
+    found = json.loads(run("info", "--json", "--measure"))
+    assert found["machine"]["core"]["value"] == "Haswell"
+    assert found["core"]["figures used"]["value"] == "row"
+    for figure in found["core_figures"].values():
+        assert figure["used"] == figure["row"]
+        assert figure["ratio"] == pytest.approx(figure["measured"] / figure["row"])
+    assert not json.loads(run("info", "--json"))["core_figures"]["L1 bytes a cycle"]["measured"]
+
+
+def test_info_keeps_what_it_measures_of_a_core_without_a_row(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CPU", "x86-64-v3" if tw.machine().arch == "x86_64" else "generic")
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "first"))
+    assert json.loads(run("info", "--json"))["core"]["figures used"]["value"] == "default"
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "second"))
+    text = run("info", "--measure")
+    (line,) = (line for line in text.splitlines() if "page walk" in line)
+    assert len(line.split("│")) == 7
+    assert "default" in text
+    # The process that measured stays with its machine; with another setting, one is described anew.
+    monkeypatch.setenv("TILEWRIGHT_CACHE_BYTES", "1M")
+    found = json.loads(run("info", "--json"))
+    assert found["core"]["figures used"]["value"] == "measured"
+    figures = found["core_figures"].values()
+    assert all(figure["used"] == figure["measured"] for figure in figures)
 
 
 def test_info_shows_where_a_value_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:

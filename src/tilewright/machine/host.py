@@ -223,11 +223,13 @@ def detect_host(
     caches = _caches(place, wishes)
     affinity = Fact(len(place.cpus), "CPU affinity")
     quota = wishes.quota() or read_quota(place)
-    identity = read_identity(place) or Fact(None, "the system does not tell")
+    identity = read_identity(place)
     cpu = wishes.text("cpu") or Fact(processor.cpu, "LLVM host CPU")
     isa = _choose_isa(processor, features, wishes.text("isa"))
     core = _choose_core(processor, identity, wishes.text("cpu"))
-    kind = _kind(str(identity.value or cpu.value), isa.value, caches, place.page_bytes)
+    kind = _kind(
+        cpu.value if identity.value is None else str(identity.value), isa.value, caches, place.page_bytes
+    )
     return HostFacts(
         triple=Fact(processor.triple, "LLVM process triple"),
         cpu=cpu,

@@ -13,6 +13,7 @@ import logging
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from math import isfinite
+from typing import Any
 
 from tilewright.machine.cores import Core, VectorRates
 from tilewright.store import ObjectCache
@@ -57,12 +58,9 @@ class Measurement:
         >>> Measurement(3.456, 256, 1.996, 2.04, 60.7, 31.9, 22.4, 7.77, 2.04, 11.6).rounded().fmas
         2.0
         """
-        figures = {
-            name: float(f"{value:.{DIGITS}g}")
-            for name, value in asdict(self).items()
-            if name != "vector_bits"
-        }
-        return replace(self, **figures)
+        figures: dict[str, Any] = asdict(self)
+        rounded = {name: float(f"{value:.{DIGITS}g}") for name, value in figures.items()}
+        return Measurement(**{**rounded, "vector_bits": self.vector_bits})
 
     def applied_to(self, core: Core) -> Core:
         """A core with the measured figures, and everything else as it was."""

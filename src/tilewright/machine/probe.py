@@ -300,23 +300,25 @@ _X86_LINES, _MIDR_LINES, _PVR_LINE = (
 )
 _PVR = re.compile(r"\(pvr ([0-9a-f]{4}) [0-9a-f]{4}\)")
 
+_UNTOLD: Fact[CpuIdentity | None] = Fact(None, "the system does not tell")
+
 #: Windows describes an x86 CPU so: "Intel64 Family 6 Model 151 Stepping 2, GenuineIntel".
 _WINDOWS = re.compile(r"\w+ Family (\d+) Model (\d+) Stepping \d+, (\w+)", re.ASCII)
 
 
-def read_identity(surroundings: Surroundings) -> Fact[CpuIdentity] | None:
-    """The numbers of the first CPU this process may run on, where the system tells them."""
+def read_identity(surroundings: Surroundings) -> Fact[CpuIdentity | None]:
+    """The numbers of the first CPU this process may run on; None if the system does not tell them."""
     if surroundings.system.startswith("linux"):
         return _proc_identity(surroundings)
     if surroundings.system == "darwin":
         return _sysctl_identity(surroundings)
     match = _WINDOWS.fullmatch(surroundings.description())
     if match is None:
-        return None
+        return _UNTOLD
     return Fact(CpuIdentity(match[3], int(match[1]), int(match[2])), "description of Windows")
 
 
-def _proc_identity(surroundings: Surroundings) -> Fact[CpuIdentity] | None:
+def _proc_identity(surroundings: Surroundings) -> Fact[CpuIdentity | None]:
     """Linux: the block of the CPU in /proc/cpuinfo, and the kinds of cores of hybrid parts in sysfs.
 
     Documentation/ABI/testing/sysfs-bus-event_source-devices: cpu_atom has the CPUs for which CPUID leaf 1AH
@@ -336,9 +338,9 @@ def _proc_identity(surroundings: Surroundings) -> Fact[CpuIdentity] | None:
             implementer, part = (int(block[name], 16) for name in _MIDR_LINES)
             return Fact(CpuIdentity(f"MIDR {implementer:#x}", 0, part), origin)
     except ValueError:
-        return None
+        return _UNTOLD
     version = _PVR.search(block.get(_PVR_LINE, ""))
-    return Fact(CpuIdentity("PVR", 0, int(version[1], 16)), origin) if version else None
+    return Fact(CpuIdentity("PVR", 0, int(version[1], 16)), origin) if version else _UNTOLD
 
 
 def _fields(block: str) -> dict[str, str]:
@@ -347,13 +349,13 @@ def _fields(block: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in lines}
 
 
-def _sysctl_identity(surroundings: Surroundings) -> Fact[CpuIdentity] | None:
+def _sysctl_identity(surroundings: Surroundings) -> Fact[CpuIdentity | None]:
     """macOS: hw.cpufamily of Apple's CPUs (mach/machine.h), CPUID's numbers of Intel's."""
     names = ("machdep.cpu.family", "machdep.cpu.model", "hw.cpufamily")
     family, model, apple = map(surroundings.sysctl, names)
     if family and model:
         return Fact(CpuIdentity("GenuineIntel", family, model), "sysctl machdep.cpu")
-    return Fact(CpuIdentity("hw.cpufamily", 0, apple), "sysctl hw.cpufamily") if apple else None
+    return Fact(CpuIdentity("hw.cpufamily", 0, apple), "sysctl hw.cpufamily") if apple else _UNTOLD
 
 
 # --- CPU quota ----------------------------------------------------------------------------------

@@ -10,14 +10,19 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.calls.layout import why_not_native
+from tilewright.compiler.measure_core import measure_core
 from tilewright.compiler.peak import measure_peak, peak_name
 from tilewright.compiler.pipeline import run_stages
-from tilewright.machine.host import default_thread_count, detect_host
+from tilewright.machine.cores import Core
+from tilewright.machine.host import HostFacts, default_thread_count, detect_host
+from tilewright.machine.isa import Isa
 from tilewright.machine.machine import Machine
+from tilewright.machine.measure import Measurement, keep_measurement
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.settings import VARIABLES, read_settings
 from tilewright.spec.dtype import GEMM_DTYPES, DType
+from tilewright.store import store_for
 from tilewright.threads.pool import pool_facts
 from tilewright.tools.cli import terminal
 from tilewright.tools.cli.options import group
@@ -28,6 +33,9 @@ app = group()
 #: Where figures are from that a core's row doesn't have.
 _DEFAULT_CORE = "the row of the instruction set, costs as on Zen 5"
 
+#: Which figures of a core the models use.
+ROW_FIGURES, MEASURED_FIGURES, DEFAULT_FIGURES = "row", "measured", "default"
+
 
 @dataclass(frozen=True)
 class Info:
@@ -35,6 +43,7 @@ class Info:
 
     machine: dict[str, Any]
     core: dict[str, dict[str, Any]]
+    core_figures: dict[str, dict[str, float | None]]
     settings: dict[str, dict[str, Any]]
     versions: dict[str, str]
     threads: int
@@ -45,23 +54,69 @@ class Info:
     peak_gflops: dict[str, float]
 
 
-def _core_facts(machine: Machine) -> dict[str, dict[str, Any]]:
-    """The figures of the core that the models use, each with its source."""
-    core, isa = machine.core, machine.isa
-    source, default = core.source or _DEFAULT_CORE, f"default ({_DEFAULT_CORE})"
+def _core_facts(facts: HostFacts, machine: Machine) -> dict[str, dict[str, Any]]:
+    """What is known of the core besides its figures, each with its source."""
+    row = facts.core.value
+    source = row.source or _DEFAULT_CORE
+    latency = source if row.fma_latency else f"default ({_DEFAULT_CORE})"
     found = {
-        "micro-architecture": (core.name or "unknown", f"LLVM's name {machine.cpu}"),
-        "FMAs a cycle": (isa.fma_per_cycle, source if core.vectors else default),
-        "loads a cycle": (isa.loads_per_cycle, source if core.vectors else default),
-        "FMA latency": (isa.fma_latency, source if core.fma_latency else default),
-        "TLB pages": (" and ".join(map(str, core.tlb_pages)), source),
-        "L2 bytes a cycle": (core.l2_bytes_per_cycle, source),
-        "L3 bytes a cycle": (core.l3_bytes_per_cycle, source),
+        "figures used": (_used(machine), source),
+        "FMA latency": (machine.isa.fma_latency, latency),
+        "TLB pages": (" and ".join(map(str, row.tlb_pages)), source),
     }
     return {name: {"value": value, "origin": origin} for name, (value, origin) in found.items()}
 
 
-def _collect_info() -> Info:
+def _used(machine: Machine) -> str:
+    """Which figures of the core the models use."""
+    if machine.measurement is not None:
+        return MEASURED_FIGURES
+    return ROW_FIGURES if machine.core.name else DEFAULT_FIGURES
+
+
+def _figures(core: Core, isa: Isa) -> dict[str, float]:
+    """The figures of a core that can be measured, at the width of a row."""
+    rates = core.rates(isa.vector_bits)
+    return {
+        "FMAs a cycle": isa.fma_per_cycle if rates is None else rates.fmas,
+        "loads a cycle": isa.loads_per_cycle if rates is None else rates.loads,
+        "L1 bytes a cycle": core.l1_bytes_per_cycle,
+        "L2 bytes a cycle": core.l2_bytes_per_cycle,
+        "L3 bytes a cycle": core.l3_bytes_per_cycle,
+        "memory bytes a cycle": core.memory_bytes_per_cycle,
+        "set conflict, cycles": core.set_conflict_cycles,
+        "page walk, cycles": core.page_walk_cycles,
+    }
+
+
+def _compared(machine: Machine, measurement: Measurement | None) -> dict[str, dict[str, float | None]]:
+    """Each figure in the row or by default, as measured, their ratio, and which is used."""
+    row = _figures(machine.core_row, machine.isa)
+    used = _figures(machine.core, machine.timed_isa)
+    measured: dict[str, float] = {}
+    if measurement is not None:
+        measured = _figures(measurement.applied_to(machine.core_row), machine.isa)
+    return {
+        name: {
+            "row": row[name],
+            "measured": measured.get(name),
+            "ratio": measured[name] / row[name] if name in measured else None,
+            "used": used[name],
+        }
+        for name in row
+    }
+
+
+def _measured_now(facts: HostFacts, machine: Machine) -> Measurement:
+    """Measures the core, and keeps the result for later processes if no row describes it."""
+    found = measure_core(machine)
+    store = store_for(read_settings())
+    if store is not None and not facts.core.value.name:
+        keep_measurement(store, facts.kind.value, found)
+    return found
+
+
+def _collect_info(*, measure: bool) -> Info:
     settings = read_settings()
     facts = detect_host(settings)
     machine = facts.machine()
@@ -71,9 +126,11 @@ def _collect_info() -> Info:
         assert isinstance(found, Blocking)
         return asdict(found)
 
+    measurement = _measured_now(facts, machine) if measure else machine.measurement
     return Info(
         machine=machine_facts(facts, origins=True),
-        core=_core_facts(machine),
+        core=_core_facts(facts, machine),
+        core_figures=_compared(machine, measurement),
         settings={
             variable.name: {"value": getattr(settings, variable.field), "meaning": variable.meaning}
             for variable in VARIABLES
@@ -102,6 +159,11 @@ def _leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str
             yield from _leaves(value, f"{full} ")
 
 
+def _number(value: float | None) -> str:
+    """A figure for a person."""
+    return "-" if value is None else f"{value:.3g}"
+
+
 def _shown(name: str, value: object) -> str:
     """A value for a person: sizes in KiB, and of the features those the CPU has; --json has it all."""
     if name == "features":
@@ -114,9 +176,12 @@ def _shown(name: str, value: object) -> str:
 @app.command()
 def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Measure the core now, also one that a table describes.")
+    ] = False,
 ) -> None:
     """Show this machine, its settings and its measured peak."""
-    found = _collect_info()
+    found = _collect_info(measure=measure)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
@@ -126,6 +191,12 @@ def info(
     facts += [(f"thread pool {name}", str(value), "this process") for name, value in found.pool.items()]
     facts.append(("repeated calls", found.repeated_calls, "this interpreter"))
     terminal.print_table(console, "machine", ("value of", "is", "from"), facts)
+    figures = [
+        (name, *(_number(values[column]) for column in ("row", "measured", "ratio", "used")))
+        for name, values in found.core_figures.items()
+    ]
+    row = ROW_FIGURES if found.core["figures used"]["value"] == ROW_FIGURES else DEFAULT_FIGURES
+    terminal.print_table(console, "core", ("figure", row, "measured", "ratio", "used"), figures)
     peaks = [
         (
             dtype,
@@ -135,8 +206,8 @@ def info(
         )
         for dtype, peak in found.peak_gflops.items()
     ]
-    columns = ("dtype", "multiplies with", "peak of one core, GFLOPS, measured now", "blocking")
-    terminal.print_table(console, "element types", columns, peaks)
+    headings = ("dtype", "multiplies with", "peak of one core, GFLOPS, measured now", "blocking")
+    terminal.print_table(console, "element types", headings, peaks)
     settings = [
         (name, "-" if entry["value"] is None else str(entry["value"]), entry["meaning"])
         for name, entry in found.settings.items()
