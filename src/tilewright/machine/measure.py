@@ -59,7 +59,7 @@ class Measurement:
         2.0
         """
         figures: dict[str, Any] = asdict(self)
-        rounded = {name: float(f"{value:.{DIGITS}g}") for name, value in figures.items()}
+        rounded: dict[str, Any] = {name: float(f"{value:.{DIGITS}g}") for name, value in figures.items()}
         return Measurement(**{**rounded, "vector_bits": self.vector_bits})
 
     def applied_to(self, core: Core) -> Core:
