@@ -4,7 +4,7 @@ Where the figures are from, in the order of preference:
 
 - rates, latencies, TLBs and sizes of caches: the vendor's guide, named in the row;
 - bandwidths: measurements of one core at a fixed clock, mostly the machine files of Kerncraft (likwid-bench,
-  loads; Hammer et al. 2017, doi:10.1007/978-3-319-56702-0_1), for AMD's Zen 5 those of docs/decisions. Where
+  loads; Hammer et al. 2017), for AMD's Zen 5 those of docs/decisions. Where
   nobody has measured L1, its figure is loads a cycle times their width: 92 % of that and more was measured
   wherever both are known;
 - page walks: 30 cycles (the last entry of a table comes from L2, and the read is tried again) over the walks
@@ -242,10 +242,13 @@ CORES: tuple[Core, ...] = (
         l2=Cache(512 * _KIB, ways=8, line=64),
         l3=Cache(32 * _MIB, ways=16, line=64, shared_by=8),
         l1_bytes_per_cycle=62.0,
-        memory_bytes_per_cycle=7.0,
-        page_walk_cycles=6.0,
+        memory_bytes_per_cycle=6.5,
+        page_walk_cycles=5.0,
+        set_conflict_cycles=3.0,
         source="AMD 56665, Software Optimization Guide for Family 19h: FMA of 4 cycles, two loads of 256 "
-        "bits, six page walks; memory as Zen 2",
+        "bits, six page walks; memory, page walks (4 to 6) and conflicts (2.5 to 4) measured on an EPYC of "
+        "model 1, where L1 gave 64, L2 32 and L3 21 bytes a cycle in sequence; L2 and L3 here in the order "
+        "of a product as on Zen 5",
     ),
     Core(
         name="Zen 4",
@@ -403,8 +406,8 @@ CORES: tuple[Core, ...] = (
         page_walk_cycles=30.0,
         set_conflict_cycles=10.0,
         source="Fujitsu, A64FX Microarchitecture Manual: FLA and FLB, FMA of 9 cycles, TLBs, caches; "
-        "Alappat et al., doi:10.1002/cpe.6512: L1 128, L2 64 bytes a cycle at most; Kerncraft, "
-        "A64FX_qpace4: memory 19.9 bytes a cycle at 1.8 GHz, L2 27.5; page walks and conflicts estimated",
+        "Alappat et al. 2022: L1 128, L2 64 bytes a cycle at most; Kerncraft, A64FX_qpace4: memory 19.9 "
+        "bytes a cycle at 1.8 GHz, L2 27.5; page walks and conflicts estimated",
     ),
     Core(
         name="POWER9",
