@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol, Self
 
 
@@ -115,3 +116,16 @@ class _Current(threading.local):
 
 
 current = _Current()
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """A recording does not see what is done inside: values computed once, which repeated calls find.
+
+    The recording is told of their memory by `Recorder.constant`.
+    """
+    recorder, current.recorder = current.recorder, None
+    try:
+        yield
+    finally:
+        current.recorder = recorder

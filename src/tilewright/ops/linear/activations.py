@@ -14,7 +14,7 @@ from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.pieces import PIECE, contiguous
 from tilewright.calls.promotion import store
-from tilewright.calls.recording import new_array, numpy_call
+from tilewright.calls.recording import constant, new_array, numpy_call
 from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedWeight, ScalarOperand, ScaleShape, shown
 from tilewright.errors.callers import named_in_errors
 from tilewright.llvm.build import Module
@@ -31,7 +31,7 @@ from tilewright.ops.packing.call import packing_kernel
 from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
 from tilewright.ops.packing.words import elements_of
 from tilewright.preparing import once
-from tilewright.recorder import Grouped
+from tilewright.recorder import Grouped, unrecorded
 from tilewright.spec.arguments import check_numbers
 from tilewright.spec.dtype import BF16, F32, I8, I32, U8, DType, Use, dtypes_for
 from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Scale, Step
@@ -196,11 +196,11 @@ def _tiles(packed: PackedMatrix) -> Array:
     kept = packed.routes.get(form)
     if kept is None:
         kernel = packing_kernel(Role.B, U8, I8, host_machine())
-        elements = contiguous(elements_of(packed), np.dtype(np.uint8))
         lanes, depth = Role.B.lanes_and_depth(packed.shape)
         data = aligned_empty(form.shape(lanes, depth), form.storage.cell.numpy)
-        kernel.run(elements, data)
-        kept = packed.routes[form] = data
+        with unrecorded():
+            kernel.run(contiguous(elements_of(packed), np.dtype(np.uint8)), data)
+        kept = packed.routes.setdefault(form, data)  # machine code has the address of the first one
     tiles: Array = kept
     return tiles
 
@@ -215,7 +215,7 @@ def _route(
         epilogue = _steps(along, activation)
         kernel = packed_kernel(ProductTypes.parse(I8, U8, c, epilogue=epilogue), Role.B, epilogue)
         columns = packed.vectors["scales"].reshape(1, -1)[:, : packed.shape[1]]
-        found = packed.routes[key] = kernel, _tiles(packed), columns
+        found = packed.routes.setdefault(key, (kernel, _tiles(packed), columns))
     return found
 
 
@@ -255,6 +255,8 @@ def matmul(
             vector = np.broadcast_to(vector[:, 0], shapes.result[:-1]).reshape(-1, 1)
         vectors = [vector]
     kernel, tiles, columns = _route(packed, c, along, activation)
+    if tiles is not packed.data4d:
+        constant(tiles)
     vectors = [bias_matrix(v, ProductTypes.parse(F32), np.dtype(np.float32), []) for v in vectors]
     direct = out is not None and direct_out(out, c.numpy, x.q, packed.data4d)
     direct = direct and out is not None and (out.ndim == 2 or out.flags.c_contiguous)
