@@ -41,7 +41,8 @@ UNITS = {
     ("sapphirerapids", "i8", "i8"): ("tdpbssd", 4, 0, "tdpbssd"),
     ("pwr10", "f32", "f32"): ("xvf32gerpp", 8, 0, "xvf32gerpp"),
     ("pwr10", "bf16", "bf16"): ("xvbf16ger2pp", 8, 0, "xvbf16ger2pp"),
-    ("neoverse-n1", "f64", "f64"): ("fmla", 24, 0, "FMA"),
+    ("neoverse-n1", "f64", "f64"): ("fmla", 16, 0, "FMA"),
+    ("neoverse-v2", "f64", "f64"): ("fmla", 24, 0, "FMA"),
 }
 #: Counting rounds, comparing, jumping back.
 LOOP_OVERHEAD = 4
