@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from foreign_tiles import foreign_packed
 from support import GUARD_PAGES, Array, GuardedMemory
 from tiers import crossed
 
@@ -136,7 +137,7 @@ def test_operands_that_do_not_fit_are_refused() -> None:
     x, packed, biases = case.x, case.packed, case.biases
     frozen = out.copy()
     frozen.flags.writeable = False
-    foreign = tw.pack(case.weights[1], target="emulate:pwr10")
+    foreign = foreign_packed(case.weights[1])
     refused: tuple[tuple[type[Exception], tuple[Any, ...]], ...] = (
         (errors.ChainOperands, (x, packed[:1], biases, out)),
         (errors.ChainOperands, (x, packed, biases[:1], out)),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from itertools import product
 from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
 import pytest
+from foreign_tiles import foreign_packed
 from hypothesis import given
 from hypothesis import strategies as st
 from shares import EVERY_TEST_RUNS
@@ -250,10 +252,10 @@ def test_nothing_outside_of_the_operands_is_touched(dtype: str, *, at_end: bool)
     kernel = tw.compile(tw.Gemm(dtype=dtype, a="strided", b="packed", c="strided"))
     for m, k, n in ((1, 1, 1), (1, 70, 33), (5, 300, 45), (12, 9, 32), (25, 33, 70), (8, 1100, 64)):
         b = tw.pack(values((k, n), dtype, 2))
-        memories = [GuardedMemory(size * kind.itemsize) for size in (m * k, b.data4d.size, m * n)]
         contents = (values((m, k), dtype, 1), b.data4d.reshape(1, -1), np.zeros((m, n), kind))
+        memories = [GuardedMemory(content.nbytes) for content in contents]
         a, tiles, c = (
-            memory.place(content.copy(), (content.shape[1] * kind.itemsize, kind.itemsize), at_end=at_end)
+            memory.place(content.copy(), content.strides, at_end=at_end)
             for memory, content in zip(memories, contents, strict=True)
         )
         before = memories[2].outside(c)
@@ -296,7 +298,7 @@ def test_the_short_way_refuses_too() -> None:
 
 def test_tiles_of_another_machine_are_refused() -> None:
     b = values((40, 30), "f32")
-    other = tw.pack(b, target="emulate:pwr10")
+    other = foreign_packed(b)
     assert other.machine_row != tw.machine().isa.name
     assert same_bits(tw.unpack(other), b)
     out = np.full((20, 30), 7, np.float32)
@@ -304,6 +306,13 @@ def test_tiles_of_another_machine_are_refused() -> None:
         with pytest.raises(errors.ForeignPacked, match="pack it on this machine"):
             tw.matmul(values((20, 40), "f32"), foreign, out)
     assert (out == 7).all()
+
+
+def test_equal_tiles_of_another_machine_are_taken() -> None:
+    a, b = values((20, 40), "f32", 1), values((40, 30), "f32", 2)
+    own = tw.pack(b)
+    other = PackedMatrix(replace(own.form, row="of another machine"), own.shape, own.data4d.copy())
+    assert same_bits(tw.matmul(a, other), tw.matmul(a, own))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from foreign_tiles import foreign_packed
 from support import within
 
 import tilewright as tw
@@ -191,7 +192,7 @@ def test_another_format_is_refused(saved: Path) -> None:
 
 
 def test_tiles_of_another_row_are_refused_or_packed_again(tmp_path: Path) -> None:
-    foreign, path = tw.pack(matrix(), target="emulate:pwr10"), tmp_path / "w"
+    foreign, path = foreign_packed(matrix()), tmp_path / "w"
     foreign.save(path)
     with pytest.raises(errors.ForeignPacked, match="repack=True"):
         PackedMatrix.load(path)
