@@ -75,9 +75,11 @@ def test_every_type_on_every_row_of_this_host(row: Isa, name: str) -> None:
     assert measure_peak(DTYPES[name], tw.machine().with_isa(row), seconds=1e-4) > 0
 
 
+@pytest.mark.parametrize("row", host_rows(), ids=lambda row: row.name)
 @pytest.mark.parametrize("target", ["pwr10", "sapphirerapids"])
-def test_accumulators_that_stay_in_a_unit(target: str) -> None:
-    machine = find_machine(target).emulated_on(tw.machine())
+def test_accumulators_that_stay_in_a_unit(target: str, row: Isa) -> None:
+    """Emulated, also where the product and the sum of this host are two instructions."""
+    machine = find_machine(target).emulated_on(tw.machine().with_isa(row))
     assert measure_peak(F32, machine, seconds=1e-4) > 0
     assert measure_peak(DTYPES["u8"], machine, seconds=1e-4, b_dtype=DTYPES["i8"]) > 0
 

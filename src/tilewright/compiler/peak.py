@@ -46,7 +46,7 @@ def _grid(isa: Isa, tile: TileFma) -> tuple[int, int]:
 
 def _in_two(isa: Isa, tile: TileFma) -> bool:
     """Whether the product and the sum are two instructions."""
-    return tile.separate or not (tile.acc.is_integer or isa.fused)
+    return not tile.is_matrix_engine and (tile.separate or not (tile.acc.is_integer or isa.fused))
 
 
 def _emit(machine: Machine, tile: TileFma) -> str:
