@@ -17,11 +17,12 @@ from assembly_text import (
 )
 
 from tilewright.compiler.pipeline import run_stages
+from tilewright.ir.nodes import DOT_SUMS
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import Isa
 from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, NEON
-from tilewright.micro.tiles.dot import ROWS, SUMS
+from tilewright.micro.tiles.dot import ROWS
 from tilewright.micro.tiles.transposed_b import UNROLLED_DEPTHS
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.streaming import STREAMED_DEPTH, STREAMED_VECTORS
@@ -116,34 +117,37 @@ def test_dot_loops_of_fma_rows(name: str, dtype: DType) -> None:
     vectors_a_line = 512 // isa.vector_bits
     main = most_multiplying(loops_of(name, dtype, "dot"))
     assert (
-        len(main.matching(rf"^vfmadd\d+p{suffix}\s+.*\(.*\), %{register}\d+, %{register}\d+$")) == ROWS * SUMS
+        len(main.matching(rf"^vfmadd\d+p{suffix}\s+.*\(.*\), %{register}\d+, %{register}\d+$"))
+        == ROWS * DOT_SUMS
     )
-    assert len(main.matching(rf"^vmovup[sd]\s.*\(.*\), %{register}\d+$")) == SUMS
-    assert main.counts["prefetcht0"] == ROWS * SUMS // vectors_a_line, "one for each line of A"
-    assert multiplies(main) == ROWS * SUMS
-    assert len(main.instructions) == ROWS * SUMS + SUMS + main.counts["prefetcht0"] + 3, "and the counter"
+    assert len(main.matching(rf"^vmovup[sd]\s.*\(.*\), %{register}\d+$")) == DOT_SUMS
+    assert main.counts["prefetcht0"] == ROWS * DOT_SUMS // vectors_a_line, "one for each line of A"
+    assert multiplies(main) == ROWS * DOT_SUMS
+    assert len(main.instructions) == ROWS * DOT_SUMS + DOT_SUMS + main.counts["prefetcht0"] + 3, (
+        "and the counter"
+    )
 
 
 @pytest.mark.parametrize(("name", "dtype"), of_isa(GENERIC128), ids=str)
 def test_dot_loops_without_fma(name: str, dtype: DType) -> None:
     suffix = X86_SUFFIX[dtype]
     main = most_multiplying(loops_of(name, dtype, "dot"))
-    assert main.counts[f"mulp{suffix}"] == main.counts[f"addp{suffix}"] == ROWS * SUMS
-    assert len(main.matching(r"^movup[sd]\s.*\(.*\), %xmm")) == ROWS * SUMS + SUMS
+    assert main.counts[f"mulp{suffix}"] == main.counts[f"addp{suffix}"] == ROWS * DOT_SUMS
+    assert len(main.matching(r"^movup[sd]\s.*\(.*\), %xmm")) == ROWS * DOT_SUMS + DOT_SUMS
 
 
 @pytest.mark.parametrize(("name", "dtype"), of_isa(NEON), ids=str)
 def test_dot_loops_of_neon(name: str, dtype: DType) -> None:
     main = most_multiplying(loops_of(name, dtype, "dot"))
-    assert main.counts["fmla"] == ROWS * SUMS
-    assert quadwords_loaded(main) == ROWS * SUMS + SUMS
+    assert main.counts["fmla"] == ROWS * DOT_SUMS
+    assert quadwords_loaded(main) == ROWS * DOT_SUMS + DOT_SUMS
 
 
 @each_target
 @each_dtype
 def test_dot_products_keep_their_vectors_in_registers(name: str, dtype: DType) -> None:
     loops = loops_of(name, dtype, "dot")
-    assert sorted(map(multiplies, loops)) == sorted((ROWS * SUMS, ROWS, SUMS, 1))
+    assert sorted(map(multiplies, loops)) == sorted((ROWS * DOT_SUMS, ROWS, DOT_SUMS, 1))
     for loop in loops:
         assert not loop.matching(r"%rsp|\bsp\b"), "neither vectors nor pointers on the stack"
     whole = function_of(name, dtype, f"dot_{dtype}_{dtype}_{dtype}")

@@ -41,7 +41,13 @@ def multiplied(row: str, strategy: str, dtype: str) -> Callable[[Array, Array], 
     kernel = tw.compile(
         tw.Gemm(dtype=dtype, a="strided", b="strided", c="strided", strategy=strategy), tw.machine(row)
     )
-    return lambda a, b: kernel(a, b, np.full((a.shape[0], b.shape[1]), np.nan, a.dtype))
+
+    def multiply(a: Array, b: Array) -> Array:
+        c = np.full((a.shape[0], b.shape[1]), np.nan, a.dtype)
+        kernel(a, b, c)
+        return c
+
+    return multiply
 
 
 ROWS = [isa.name for isa in host_rows()]
@@ -98,7 +104,8 @@ def test_root_mean_square_error(dtype: type) -> None:
 
     def drawn(*shape: int) -> Array:
         parts = rng.standard_normal((2, *shape))
-        return (parts[0] + 1j * parts[1] if dtype is np.complex64 else parts[0]).astype(dtype)
+        found: Array = parts[0] + 1j * parts[1] if dtype is np.complex64 else parts[0]
+        return found.astype(dtype)
 
     unit = np.finfo(dtype).eps / 2
     wide = np.clongdouble if dtype is np.complex64 else np.longdouble

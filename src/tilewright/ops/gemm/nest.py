@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from tilewright.ir.nodes import (
     AllOf,
@@ -47,6 +49,7 @@ from tilewright.macro.partition import (
     share,
     tasks,
 )
+from tilewright.macro.prediction import Path
 from tilewright.ops.gemm.narrow import NARROW_ROWS, NARROW_STORED_ROWS, narrow, plain_elements
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import (
@@ -184,7 +187,7 @@ def balanced(extent: Expression, block: int, unit: int) -> Expression:
     return maximum(roundup(ceildiv(extent, parts), unit), unit)
 
 
-def _depths(nest: Nest) -> tuple[Statement, ...]:
+def depth_lets(nest: Nest) -> tuple[Let, Let]:
     """The depth to walk (none where alpha is 0), and kc, which depends on k alone (docs/promises.md, 5)."""
     sizes = nest.sizes
     unit, most, chain = _unit(nest), _most_depths(nest), _chain(nest)
@@ -302,30 +305,61 @@ def _beside_column(nest: Nest) -> Nest:
     return replace(nest, sums=Slice("sums", Name("i") * row, (Constant(row), Constant(1))))
 
 
-def _auto(nest: Nest, limits: InPlaceLimits, lanes: int) -> tuple[Statement, ...]:
-    """One column: dot products; few rows: stream B; small: in place; else B packed, A where it must be."""
-    sizes = nest.sizes
-    body = packing(nest)
-    words = nest.words
-    if words is not None:
-        body = decide(_strips(nest, limits, words), packing(nest, limits.strip), body)
-        if nest.in_place:
-            body = decide(_both_in_place(nest, limits, words), tiling(nest), body)
+class PathChoice(NamedTuple):
+    """A path through the loops, the condition under which it is taken, and its statements.
+
+    Paths are tried in order; the last one has no condition. The statements are right where `possible` holds,
+    or for all sizes and strides.
+    """
+
+    path: Path
+    condition: AnyOf | None
+    body: tuple[Statement, ...]
+    possible: AnyOf | None = None
+
+
+def paths_of(nest: Nest, limits: InPlaceLimits, lanes: int) -> tuple[PathChoice, ...]:
+    """The paths of a product of any size, in the order in which they are tried."""
+    return tuple(_paths(nest, limits, lanes))
+
+
+def _paths(nest: Nest, limits: InPlaceLimits, lanes: int) -> Iterator[PathChoice]:
+    sizes, words = nest.sizes, nest.words
     one_row = Compare(Relation.EQ, sizes.m, Constant(1))
+    if nest.a == "a" and nest.parts == 1:
+        # Transposed, one column is a row of the problem, with the summation order of every row.
+        one = Compare(Relation.EQ, sizes.n, Constant(1))
+        condition = AnyOf((AllOf((one, *ones(sizes.cs_a, sizes.rs_b))),))
+        yield PathChoice(Path.DOTS, condition, dots(nest, lanes), condition)
     if nest.parts == 1 and words is not None:
+        if nest.uniform and sizes.cs_b != Constant(1):
+            deep = (*ones(sizes.rs_b, sizes.cs_c), one_row, Compare(Relation.LE, Constant(lanes), sizes.k))
+            condition = AnyOf((AllOf(deep),))
+            yield PathChoice(Path.COLUMNS, condition, columns(nest, lanes), condition)
         far = Compare(Relation.LT, Constant(limits.far_b), sizes.n * sizes.k)
         some = Compare(Relation.LT, Constant(0), Name("depths"))
         adjacent = (*ones(sizes.cs_b, sizes.cs_c), some, *words)
         single = AllOf((*adjacent, one_row))
-        several = AllOf((*adjacent, Compare(Relation.LE, sizes.m, Constant(STREAMED_ROWS)), far))
-        body = decide(AnyOf((single, several)), streaming(nest, nest.types.acc, lanes), body)
-        if nest.uniform and sizes.cs_b != Constant(1):
-            deep = (*ones(sizes.rs_b, sizes.cs_c), one_row, Compare(Relation.LE, Constant(lanes), sizes.k))
-            body = decide(AnyOf((AllOf(deep),)), columns(nest, lanes), body)
-    if nest.a == "a" and nest.parts == 1:
-        # Transposed, one column is a row of the problem, with the summation order of every row.
-        one = Compare(Relation.EQ, sizes.n, Constant(1))
-        body = decide(AnyOf((AllOf((one, *ones(sizes.cs_a, sizes.rs_b))),)), dots(nest, lanes), body)
+        few = (*adjacent, Compare(Relation.LE, sizes.m, Constant(STREAMED_ROWS)))
+        condition, possible = AnyOf((single, AllOf((*few, far)))), AnyOf((AllOf(few),))
+        body = streaming(nest, nest.types.acc, lanes)
+        yield PathChoice(Path.STREAMING, condition, body, possible)
+    if words is not None:
+        if nest.in_place:
+            yield PathChoice(Path.IN_PLACE, _both_in_place(nest, limits, words), tiling(nest))
+        yield PathChoice(Path.STRIPS, _strips(nest, limits, words), packing(nest, limits.strip))
+    yield PathChoice(Path.PACKED, None, packing(nest))
+
+
+def _auto(nest: Nest, limits: InPlaceLimits, lanes: int, only: Path | None) -> tuple[Statement, ...]:
+    """The first path whose condition holds, or one path whatever the sizes."""
+    *others, last = paths_of(nest, limits, lanes)
+    if only is not None:
+        return next((choice.body for choice in others if choice.path is only), last.body)
+    body = last.body
+    for choice in reversed(others):
+        assert choice.condition is not None
+        body = decide(choice.condition, choice.body, body)
     return body
 
 
@@ -336,11 +370,11 @@ def instruction_of(problem: Gemm, isa: Isa) -> TileFma:
 
 
 def lay_gemm(
-    nest: Nest, strategy: Strategy, machine: Machine
+    nest: Nest, strategy: Strategy, machine: Machine, only: Path | None = None
 ) -> tuple[tuple[Statement, ...], tuple[Buffer, ...]]:
     """The statements of a product of any size, and the scratch that they use.
 
-    They use the nest's operand names and the scalars alpha and beta.
+    They use the nest's operand names and the scalars alpha and beta. `only` names the one path to take.
     """
     types, blocking, isa = nest.types, nest.blocking, machine.isa
     limits = in_place_limits(machine, nest.instruction, blocking.mr, blocking.nr, types)
@@ -355,8 +389,8 @@ def lay_gemm(
         case Strategy.TILING | Strategy.PACKING:
             body = packing(nest)
         case Strategy.AUTO:
-            body = _auto(nest, limits, isa.lanes(types.acc))
-    body = (*_depths(nest), *body)
+            body = _auto(nest, limits, isa.lanes(types.acc), only)
+    body = (*depth_lets(nest), *body)
     one = nest.instruction
     kc = _most_depths(nest) * nest.parts
     used = _buffers_used(body)
@@ -370,8 +404,28 @@ def lay_gemm(
     return body, tuple(buffer for buffer in scratch if buffer.name in used)
 
 
-def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -> Program:
+def gemm_nest(problem: Gemm, blocking: Blocking, machine: Machine) -> Nest:
+    """The state of the loop nests of a problem; a column-major C gives A and B each other's roles."""
+    isa, types = machine.isa, problem.types
+    edge = isa.edge_of(*(dtype.real for dtype in (types.a, types.b, types.c)))
+    weights = problem.weights
+    nest = Nest(
+        *(sizes_of(problem), blocking, edge, types, instruction_of(problem, isa)),
+        packed=problem.packed if weights is None else frozenset(),
+        weights=weights,
+        steps=Steps.of(problem),
+    )
+    if computed_transposed(problem):
+        nest = replace(nest, sizes=nest.sizes.swapped(), a="b", b="a")
+    return nest
+
+
+def build_gemm(
+    problem: Gemm, blocking: Blocking, machine: Machine, name: str, only: Path | None = None
+) -> Program:
     """The tile IR of a GEMM; its parameters have the same meaning for every layout of C.
+
+    `only` names the one path to take, which benchmarks compare.
 
     Examples
     --------
@@ -382,18 +436,9 @@ def build_gemm(problem: Gemm, blocking: Blocking, machine: Machine, name: str) -
     >>> [buffer.name for buffer in program.buffers]
     ['a', 'b', 'c']
     """
-    sizes, isa, types = sizes_of(problem), machine.isa, problem.types
-    edge = isa.edge_of(*(dtype.real for dtype in (types.a, types.b, types.c)))
-    weights = problem.weights
-    nest = Nest(
-        *(sizes, blocking, edge, types, instruction_of(problem, isa)),
-        packed=problem.packed if weights is None else frozenset(),
-        weights=weights,
-        steps=Steps.of(problem),
-    )
-    if computed_transposed(problem):
-        nest = replace(nest, sizes=sizes.swapped(), a="b", b="a")
-    body, scratch = lay_gemm(nest, problem.strategy, machine)
+    types, weights = problem.types, problem.weights
+    nest = gemm_nest(problem, blocking, machine)
+    body, scratch = lay_gemm(nest, problem.strategy, machine, only)
     one = nest.instruction
     stored = (
         one.a if "a" in problem.packed else types.a,

@@ -1,0 +1,326 @@
+"""Predicted cycles of a product by each path through the loops, in terms of the machine's core and caches.
+
+A path moves operands between levels of the memory in its own way. Cycles are those of the multiply unit, of
+what happens once for each register tile, of copies into panels, and of the bytes that come from each level
+and are not hidden behind multiply-adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from math import ceil
+from typing import NamedTuple
+
+from tilewright.machine.isa import TileFma
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import Blocking
+from tilewright.macro.cost import KEPT_SHARE, rows_held
+from tilewright.spec.problem import ProductTypes
+
+
+class Path(Enum):
+    """What a nest for any sizes does with its operands, in words."""
+
+    DOTS = "dot products: A is read once, along the depth"
+    COLUMNS = "one row: B is read along the depth, transposed in registers"
+    STREAMING = "rows of B are read once and added to sums in cache"
+    IN_PLACE = "both operands in place"
+    STRIPS = "B packed, A in place strip by strip"
+    PACKED = "both operands packed"
+
+
+class Product(NamedTuple):
+    """The sizes and strides of one product, in elements."""
+
+    m: int
+    n: int
+    k: int
+    rs_a: int
+    cs_a: int
+    rs_b: int
+    cs_b: int
+    rs_c: int
+    cs_c: int
+
+    @classmethod
+    def contiguous(cls, m: int, n: int, k: int) -> Product:
+        """Row-major operands without gaps."""
+        return cls(m, n, k, k, 1, n, 1, n, 1)
+
+
+class Cycles(NamedTuple):
+    """Predicted cycles by part.
+
+    multiply : multiply-adds, or the loads that feed them where these take longer.
+    tiles : calls, addresses and updates of C, once for each register tile and depth block.
+    packing : copies into panels.
+    l2, l3, memory : bytes from each level that multiply-adds wait for.
+    """
+
+    multiply: float
+    tiles: float = 0.0
+    packing: float = 0.0
+    l2: float = 0.0
+    l3: float = 0.0
+    memory: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The sum of all parts."""
+        return sum(self)
+
+
+@dataclass(frozen=True)
+class CutProduct:
+    """What predictions of products on a machine share.
+
+    Attributes
+    ----------
+    machine : whose core and caches decide.
+    instruction, blocking : the multiply instruction and how products are cut.
+    types : element types of the operands.
+    strip : rows of A that meet all of B before the next ones, on the path that has strips.
+    """
+
+    machine: Machine
+    instruction: TileFma
+    blocking: Blocking
+    types: ProductTypes
+    strip: int
+
+    # --- bytes --------------------------------------------------------------------------------------------
+
+    def _level(self, size_bytes: float) -> str:
+        """The level that holds some bytes which are read again and again."""
+        machine = self.machine
+        if size_bytes <= KEPT_SHARE * machine.l2.size:
+            return "l2"
+        return "l3" if machine.l3 is not None and size_bytes <= KEPT_SHARE * machine.l3.size else "memory"
+
+    def _waited(self, bytes_by_level: dict[str, float], busy: float) -> dict[str, float]:
+        """Cycles that multiply-adds wait for bytes of each level, while they take `busy` cycles themselves.
+
+        Part of each transfer is hidden; but no level delivers faster than its bandwidth.
+        """
+        core = self.machine.core
+        rates = {
+            "l2": core.l2_bytes_per_cycle,
+            "l3": core.l3_bytes_per_cycle,
+            "memory": core.memory_bytes_per_cycle,
+        }
+        hidden = {"l2": 1.0, "l3": core.l3_overlap, "memory": core.l3_overlap}
+        found = {}
+        for level, count in bytes_by_level.items():
+            cycles = count / rates[level]
+            found[level] = max(cycles * (1 - hidden[level]), cycles - busy)
+        return found
+
+    @staticmethod
+    def _sum(*streams: tuple[str, float]) -> dict[str, float]:
+        """Bytes of some streams by level."""
+        found: dict[str, float] = {}
+        for level, count in streams:
+            found[level] = found.get(level, 0.0) + count
+        return found
+
+    def _sizes(self, product: Product) -> tuple[float, float, float]:
+        """Bytes of A, B and C."""
+        m, n, k = product[:3]
+        types = self.types
+        return m * k * types.a.size, k * n * types.b.size, m * n * types.c.size
+
+    # --- register tiles -----------------------------------------------------------------------------------
+
+    def _depth_cycles(self, height: int, columns: int) -> float:
+        """Cycles of one depth of a tile of some rows and columns."""
+        isa, one = self.machine.isa, self.instruction
+        vectors = ceil(columns / one.n) if one.is_matrix_engine else ceil(columns / isa.lanes(one.acc))
+        down = ceil(height / one.m)
+        masked = columns % isa.lanes(one.acc) != 0
+        fma = down * vectors / isa.rate(one)
+        loads = (height + vectors + masked) / isa.loads_per_cycle
+        latency = isa.latency(one)
+        return max(fma, 0.0 if one.is_matrix_engine else loads, latency) / one.k
+
+    def _heights(self, m: int) -> dict[int, int]:
+        """How many tiles of each height cover m rows: whole ones, then halves of the rest."""
+        mr = self.blocking.mr
+        whole, rest = divmod(m, mr)
+        found = {mr: whole} if whole else {}
+        for height in (8, 4, 2, 1):
+            if height < mr and rest >= height:
+                found[height], rest = rest // height, rest % height
+        return found
+
+    def _tiles(self, product: Product, *, from_l2: Callable[[int], float]) -> tuple[float, float]:
+        """Cycles of the multiply unit, and of what each tile costs besides.
+
+        `from_l2` gives bytes that a tile of some height reads from L2 in each depth.
+        """
+        core, nr = self.machine.core, self.blocking.nr
+        whole, rest = divmod(product.n, nr)
+        widths = {nr: whole} if whole else {}
+        widths |= {rest: 1} if rest else {}
+        blocks = ceil(product.k / self.blocking.kc) if product.k else 1
+        chain = self.instruction.sum_depths
+        closes = max(0, ceil(min(product.k, self.blocking.kc) / chain) - 1) * blocks if chain else 0
+        lanes = self.machine.isa.lanes(self.instruction.acc)
+        multiply = tiles = 0.0
+        for height, count in self._heights(product.m).items():
+            for width, times in widths.items():
+                step = max(self._depth_cycles(height, width), from_l2(height) / core.l2_bytes_per_cycle)
+                multiply += count * times * step * product.k
+                update = core.update_cycles / 2 * height * ceil(width / lanes)
+                visit = core.tile_cycles + core.tile_row_cycles * height + update
+                tiles += count * times * (visit * blocks + update * closes)
+        return multiply, tiles
+
+    def _panel_feed(self, kc: int) -> Callable[[int], float]:
+        """Bytes from L2 in each depth of a tile: of B and A where L1 does not keep them from tile to tile."""
+        types, l1, nr = self.instruction, self.machine.l1.size, self.blocking.nr
+        panel = types.b.bytes(nr * kc)
+
+        def from_l2(height: int) -> float:
+            rows = types.a.bytes(height * kc)
+            if panel + rows <= l1:
+                return rows / kc
+            return (panel + rows) / kc
+
+        return from_l2
+
+    # --- paths --------------------------------------------------------------------------------------------
+
+    def predict(self, path: Path, product: Product) -> Cycles:
+        """Predicted cycles of a product on one path."""
+        match path:
+            case Path.STRIPS:
+                return self._strips(product)
+            case Path.PACKED:
+                return self._packed(product)
+            case Path.IN_PLACE:
+                return self._in_place(product)
+            case Path.STREAMING:
+                return self._streaming(product)
+            case Path.DOTS | Path.COLUMNS:
+                return self._once(product, path)
+
+    def _packing(self, elements: float, size: int, source: str) -> tuple[float, tuple[str, float]]:
+        """Cycles to copy elements into panels, and the bytes that come from where they are."""
+        return elements * self.machine.core.pack_cycles, (source, elements * size)
+
+    def _strips(self, product: Product) -> Cycles:
+        m, n, k = product[:3]
+        a, b, c = self._sizes(product)
+        cut = self.blocking
+        kc = min(cut.kc, k)
+        multiply, tiles = self._tiles(product, from_l2=self._panel_feed(kc))
+        packing, read = self._packing(k * n, self.types.b.size, self._level(b))
+        panels = self.instruction.b.bytes(kc * min(n, cut.nc))
+        blocks = ceil(k / cut.kc)
+        streams = self._sum(
+            read,
+            (self._level(panels), ceil(m / self.strip) * self.instruction.b.bytes(k * n)),
+            (self._level(a), a * ceil(n / cut.nc)),
+            (self._level(c), c * (2 * blocks - 1)),
+        )
+        waited = self._waited(streams, multiply + tiles)
+        conflicts = self._a_conflicts(product) * ceil(n / cut.nr)
+        return Cycles(multiply, tiles + conflicts, packing, **waited)
+
+    def _a_conflicts(self, product: Product) -> float:
+        """Cycles that the lines of A wait because rows of a tile share too few sets of L1, for one pass."""
+        core, l1 = self.machine.core, self.machine.l1
+        size = self.types.a.size
+        held = rows_held(product.rs_a * size, l1)
+        if product.cs_a == 1 and held >= min(self.blocking.mr, product.m):
+            return 0.0
+        if product.cs_a == 1:
+            lines = product.m * ceil(product.k * size / l1.line)
+            return lines * core.set_conflict_cycles
+        # Each column of a tile is lines of its own, which the next depths use again if the cache holds them.
+        depths = min(self.blocking.kc, product.k)
+        if rows_held(product.cs_a * size, l1) >= depths:
+            return 0.0
+        return product.m * product.k / max(1, l1.line // size) * core.l2_line_cycles
+
+    def _packed(self, product: Product) -> Cycles:
+        m, n, k = product[:3]
+        a, b, c = self._sizes(product)
+        cut, core = self.blocking, self.machine.core
+        kc = min(cut.kc, k)
+        multiply, tiles = self._tiles(product, from_l2=self._panel_feed(kc))
+        of_b, read_b = self._packing(k * n, self.types.b.size, self._level(b))
+        of_a, read_a = self._packing(m * k * ceil(n / cut.nc), self.types.a.size, self._level(a))
+        panels = self.instruction.b.bytes(kc * min(n, cut.nc))
+        blocks = ceil(k / cut.kc)
+        streams = self._sum(
+            read_a,
+            read_b,
+            (self._level(panels), ceil(m / cut.mc) * self.instruction.b.bytes(k * n)),
+            (self._level(c), c * (2 * blocks - 1)),
+        )
+        waited = self._waited(streams, multiply + tiles)
+        return Cycles(multiply, tiles, of_a + of_b + core.nest_cycles, **waited)
+
+    def _in_place(self, product: Product) -> Cycles:
+        m, n, k = product[:3]
+        a, b, c = self._sizes(product)
+        cut, core, l1 = self.blocking, self.machine.core, self.machine.l1
+        kc = min(cut.kc, k)
+        multiply, tiles = self._tiles(product, from_l2=self._panel_feed(kc))
+        size = self.types.b.size
+        down, across = ceil(m / cut.mr), ceil(n / cut.nr)
+        blocks = ceil(k / cut.kc)
+        # B: a row of a micro-panel is a line or a few, whose neighbours no prefetcher fetches. The lines
+        # survive from tile to tile if L1 has the sets for them.
+        line = max(1, l1.line // size)
+        lines = k * ceil(min(cut.nr, n) / line) * across
+        survive = rows_held(product.rs_b * size, l1) * ceil(min(cut.nr, n) / line) >= kc
+        survive = survive and kc * min(cut.nr, n) * size <= KEPT_SHARE * l1.size
+        where = self._level(b)
+        first = core.l2_line_cycles if where == "l2" else core.l3_line_cycles
+        seldom = 0.0 if b <= KEPT_SHARE * l1.size else first * lines * (1 - core.l3_overlap)
+        again = 0.0 if survive else (down - 1) * lines * core.l2_line_cycles * (1 - core.l3_overlap)
+        pages = product.rs_b * size >= self.machine.page_bytes and kc > self.machine.core.tlb_pages[0] > 0
+        walks = lines * (1 if survive else down) * core.page_walk_cycles * pages * (1 - core.l3_overlap)
+        streams = self._sum(
+            (self._level(m * kc * self.types.a.size), a * across),
+            (where, b),
+            (self._level(c), c * (2 * blocks - 1)),
+        )
+        waited = self._waited(streams, multiply + tiles)
+        conflicts = self._a_conflicts(product) * across
+        l2 = waited.pop("l2", 0.0) + (seldom if where == "l2" else 0.0) + again
+        l3 = waited.pop("l3", 0.0) + (0.0 if where == "l2" else seldom) + walks
+        return Cycles(multiply, tiles + conflicts, 0.0, l2, l3, **waited)
+
+    def _streaming(self, product: Product) -> Cycles:
+        m, n, k = product[:3]
+        _, b, _ = self._sizes(product)
+        isa, core = self.machine.isa, self.machine.core
+        vectors = k * ceil(n / isa.lanes(self.instruction.acc))
+        # Two rows share a load of B; sums are loaded and stored once in 8 depths.
+        multiply = m * vectors / isa.rate(self.instruction)
+        loads = (ceil(m / 2) + m * 2 / 8) * vectors / isa.loads_per_cycle
+        busy = max(multiply, loads)
+        return Cycles(busy, core.nest_cycles, 0.0, **self._waited({self._level(b): b}, busy))
+
+    def _once(self, product: Product, path: Path) -> Cycles:
+        """The matrix of a matrix-vector product is read once, two loads for each vector of it."""
+        a, b, _ = self._sizes(product)
+        isa = self.machine.isa
+        matrix = a if path is Path.DOTS else b
+        elements = product.m * product.n * product.k
+        loads = (1.5 if path is Path.DOTS else 4.0) * elements / isa.lanes(self.instruction.acc)
+        busy = max(
+            loads / isa.loads_per_cycle,
+            elements / isa.lanes(self.instruction.acc) / isa.rate(self.instruction),
+        )
+        return Cycles(
+            busy,
+            self.machine.core.kernel_call_cycles,
+            0.0,
+            **self._waited({self._level(matrix): matrix}, busy),
+        )

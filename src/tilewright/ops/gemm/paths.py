@@ -1,0 +1,90 @@
+"""The paths of a product of any size: which one a kernel takes, and what each is predicted to cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.ir.interpret import Run
+from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import choose_blocking
+from tilewright.macro.cost import in_place_limits
+from tilewright.macro.prediction import CutProduct, Cycles, Path, Product
+from tilewright.ops.gemm.nest import PathChoice, depth_lets, gemm_nest, instruction_of, paths_of
+from tilewright.ops.gemm.problem import Gemm
+from tilewright.ops.gemm.product_nest import Nest
+from tilewright.spec.problem import PRODUCT_SIZES
+
+#: Alpha and beta of a plain product.
+_FACTORS = {"alpha": 1.0, "beta": 0.0}
+
+
+@dataclass(frozen=True)
+class GemmPaths:
+    """The paths of one problem on one machine.
+
+    Sizes and strides of the methods are those of the problem; where C is column-major, they are exchanged as
+    the nest does.
+    """
+
+    nest: Nest
+    choices: tuple[PathChoice, ...]
+    cut: CutProduct
+
+    @classmethod
+    def of(cls, problem: Gemm, machine: Machine) -> GemmPaths:
+        """The paths of a problem with strategy auto and no packed operand.
+
+        Examples
+        --------
+        >>> from tilewright.machine.catalog import find_machine
+        >>> paths = GemmPaths.of(Gemm(dtype="f32"), find_machine("znver4"))
+        >>> paths.chosen(Product.contiguous(100, 100, 100)).name
+        'IN_PLACE'
+        >>> paths.chosen(Product.contiguous(1000, 1000, 1000)).name
+        'STRIPS'
+        """
+        blocking = choose_blocking(machine, instruction_of(problem, machine.isa))
+        nest = gemm_nest(problem, blocking, machine)
+        limits = in_place_limits(machine, nest.instruction, blocking.mr, blocking.nr, nest.types)
+        choices = paths_of(nest, limits, machine.isa.lanes(nest.types.acc))
+        cut = CutProduct(machine, nest.instruction, blocking, nest.types, limits.strip)
+        return cls(nest, choices, cut)
+
+    def _names(self, product: Product) -> dict[str, int]:
+        """The values of all names that conditions mention."""
+        names = dict(zip(PRODUCT_SIZES, product, strict=True))
+        run = Run({}, _FACTORS)
+        for statement in depth_lets(self.nest):
+            names[statement.name] = run.integer(statement.value, names)
+        return names
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        """Every path, in the order in which they are tried."""
+        return tuple(choice.path for choice in self.choices)
+
+    def possible(self, product: Product) -> tuple[Path, ...]:
+        """The paths that can compute a product, whatever they cost."""
+        names, run = self._names(product), Run({}, _FACTORS)
+        return tuple(
+            choice.path
+            for choice in self.choices
+            if choice.possible is None or run.holds(choice.possible, names)
+        )
+
+    def chosen(self, product: Product) -> Path:
+        """The path that the kernel takes."""
+        return next(path for path, holds in self.decisions(product) if holds)
+
+    def decisions(self, product: Product) -> Iterator[tuple[Path, bool]]:
+        """Each path in the order in which it is tried, and whether its condition holds."""
+        names, run = self._names(product), Run({}, _FACTORS)
+        for choice in self.choices:
+            yield choice.path, choice.condition is None or run.holds(choice.condition, names)
+
+    def predict(self, path: Path, product: Product) -> Cycles:
+        """Predicted cycles of one path."""
+        names, run = self._names(product), Run({}, {})
+        sizes = (getattr(self.nest.sizes, name) for name in Product._fields)
+        return self.cut.predict(path, Product(*(run.integer(size, names) for size in sizes)))
