@@ -517,7 +517,7 @@ def test_code_goes_with_its_kernel() -> None:
 @needs_native
 @pytest.mark.parametrize("name", ["batch-reduce", "gemm"])
 def test_long_calls_release_the_gil(name: str) -> None:
-    """Another thread runs in the second half of a call of 80 ms and more."""
+    """Another thread runs in the second half of a call; beside other load, of one of some calls."""
     if name == "gemm":
         arrays, expected = [np.ones((2200, 2200), np.float32)] * 2, 2200
         native_call, c = gemm_kernel().native, np.empty((2200, 2200), np.float32)
@@ -533,15 +533,20 @@ def test_long_calls_release_the_gil(name: str) -> None:
         while not done.wait(0.001):
             ticks.append(time.perf_counter())
 
+    def runs_beside() -> bool:
+        start = time.perf_counter()
+        native_call(*arrays, c)
+        end = time.perf_counter()
+        return any((start + end) / 2 < at < end - 0.002 for at in ticks)
+
     thread = threading.Thread(target=tick)
     thread.start()
-    start = time.perf_counter()
-    native_call(*arrays, c)
-    end = time.perf_counter()
-    done.set()
-    thread.join()
+    try:
+        assert any(runs_beside() for _ in range(20))
+    finally:
+        done.set()
+        thread.join()
     assert (c == expected).all()
-    assert any((start + end) / 2 < at < end - 0.002 for at in ticks)
 
 
 @pytest.fixture

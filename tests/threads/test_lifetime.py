@@ -25,14 +25,14 @@ posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processe
 
 
 def in_child(check: Callable[[], bool]) -> bool:
-    """Whether a check holds in the child of a fork, which has ten seconds for it."""
+    """Whether a check holds in the child of a fork, which has a minute for it, also beside other load."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns where threads run
         child = os.fork()
     if not child:
         import faulthandler
 
-        faulthandler.dump_traceback_later(10, exit=True)
+        faulthandler.dump_traceback_later(60, exit=True)
         os._exit(0 if check() else 1)
     return os.waitpid(child, 0)[1] == 0
 
@@ -118,7 +118,7 @@ for number, function in enumerate(functions):
     while thread.is_alive() and len(children) < most:
         child = os.fork()
         if not child:
-            faulthandler.dump_traceback_later(30, exit=True)
+            faulthandler.dump_traceback_later(120, exit=True)
             function()
             os._exit(0)
         children.append(child)
@@ -190,7 +190,7 @@ for _ in range(12):
     time.sleep(0.003)
     child = os.fork()
     if not child:
-        faulthandler.dump_traceback_later(30, exit=True)
+        faulthandler.dump_traceback_later(120, exit=True)
         for function in functions:
             function()
         os._exit(0)

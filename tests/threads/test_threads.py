@@ -305,19 +305,19 @@ for turn in range(3):
     sent = []
     def interrupt():
         time.sleep(0.1)
-        sent.append(time.monotonic())
+        sent.append(time.process_time())
         os.kill(os.getpid(), signal.SIGINT)
     threading.Thread(target=interrupt).start()
     tasks, found = 10_000_000, Count(10_000_000, 50)
     try:
         with pool.team() as team:
             run(team, body("count"), found.address, tasks)
-            took = time.monotonic() - sent[0]
+            took = time.process_time() - sent[0]  # whatever else runs on the processors
             ran = found.ran.sum()
             run(team, body("count"), found.address, tasks)
             assert found.ran.sum() == ran, "a cancelled team went on"
     except KeyboardInterrupt:
-        assert took < 0.1 + 0.5 * (os.getloadavg()[0] > 2), took
+        assert took < 0.2 * size, took
         assert 0 < ran < tasks
         assert found.ran.max() == 1
     else:
