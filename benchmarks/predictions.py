@@ -1,9 +1,9 @@
 """Predicted and measured time of products on every path through the loops.
 
 Each shape is computed by one kernel for each path that can compute it, in random order, the peak of the
-multiply unit measured right before, from which the clock follows. The table shows, for each path, its share of
-the peak and predicted over measured time; then the path that the conditions of the kernel choose, and one that
-is faster. The last lines are the figures: the median error, and the share of shapes whose chosen path is
+multiply unit measured right before, from which the clock follows. The table shows, for each path, its share
+of the peak and predicted over measured time; then the path that the conditions of the kernel choose, and one
+that is faster. The last lines are the figures: the median error, and the share of shapes whose chosen path is
 within 3 % of the fastest.
 
 Run ``python benchmarks/predictions.py`` on a quiet machine. ``--row avx2`` takes another row of instructions,

@@ -35,6 +35,7 @@ class Explanation:
     decisions : each condition it met, with the values it looked at and whether it holds.
     notes : what happens around the kernel: copies, the entry, the batch.
     figures : blocking, flops, bytes.
+    paths : for each path that can compute the product, predicted cycles and whether it is taken.
     """
 
     subject: str
@@ -43,11 +44,13 @@ class Explanation:
     decisions: tuple[str, ...]
     notes: tuple[str, ...]
     figures: tuple[str, ...]
+    paths: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [self.subject, f"  kernel    {self.kernel}", f"  strategy  {self.strategy}"]
         for title, entries in (
             ("because", self.decisions),
+            ("paths", self.paths),
             ("around", self.notes),
             ("figures", self.figures),
         ):

@@ -19,6 +19,12 @@ from tilewright.macro.blocking import Blocking
 from tilewright.macro.cost import KEPT_SHARE, rows_held
 from tilewright.spec.problem import ProductTypes
 
+#: Time to pack rows of a row-major A, which are interleaved, over that of adjacent elements (Zen 3).
+TRANSPOSED_PACKING = 2.5
+
+#: Share of the time of lines that no prefetcher brings in which multiply-adds wait.
+LINES_WAITED = 0.6
+
 
 class Path(Enum):
     """What a nest for any sizes does with its operands, in words."""
@@ -253,6 +259,7 @@ class CutProduct:
         multiply, tiles = self._tiles(product, from_l2=self._panel_feed(kc))
         of_b, read_b = self._packing(k * n, self.types.b.size, self._level(b))
         of_a, read_a = self._packing(m * k * ceil(n / cut.nc), self.types.a.size, self._level(a))
+        of_a *= TRANSPOSED_PACKING if product.cs_a == 1 else 1.0
         panels = self.instruction.b.bytes(kc * min(n, cut.nc))
         blocks = ceil(k / cut.kc)
         streams = self._sum(
@@ -262,50 +269,73 @@ class CutProduct:
             (self._level(c), c * (2 * blocks - 1)),
         )
         waited = self._waited(streams, multiply + tiles)
+        # A block has more rows than prefetchers follow.
+        waited["l3"] = waited.get("l3", 0.0) + self._lines_of_c(product) * LINES_WAITED
         return Cycles(multiply, tiles, of_a + of_b + core.nest_cycles, **waited)
 
     def _in_place(self, product: Product) -> Cycles:
         m, n, k = product[:3]
-        a, b, c = self._sizes(product)
-        cut, core, l1 = self.blocking, self.machine.core, self.machine.l1
+        a, b, _ = self._sizes(product)
+        cut = self.blocking
         kc = min(cut.kc, k)
         multiply, tiles = self._tiles(product, from_l2=self._panel_feed(kc))
-        size = self.types.b.size
-        down, across = ceil(m / cut.mr), ceil(n / cut.nr)
-        blocks = ceil(k / cut.kc)
-        # B: a row of a micro-panel is a line or a few, whose neighbours no prefetcher fetches. The lines
-        # survive from tile to tile if L1 has the sets for them.
-        line = max(1, l1.line // size)
-        lines = k * ceil(min(cut.nr, n) / line) * across
-        survive = rows_held(product.rs_b * size, l1) * ceil(min(cut.nr, n) / line) >= kc
-        survive = survive and kc * min(cut.nr, n) * size <= KEPT_SHARE * l1.size
-        where = self._level(b)
-        first = core.l2_line_cycles if where == "l2" else core.l3_line_cycles
-        seldom = 0.0 if b <= KEPT_SHARE * l1.size else first * lines * (1 - core.l3_overlap)
-        again = 0.0 if survive else (down - 1) * lines * core.l2_line_cycles * (1 - core.l3_overlap)
-        pages = product.rs_b * size >= self.machine.page_bytes and kc > self.machine.core.tlb_pages[0] > 0
-        walks = lines * (1 if survive else down) * core.page_walk_cycles * pages * (1 - core.l3_overlap)
-        streams = self._sum(
-            (self._level(m * kc * self.types.a.size), a * across),
-            (where, b),
-            (self._level(c), c * (2 * blocks - 1)),
-        )
-        waited = self._waited(streams, multiply + tiles)
+        across = ceil(n / cut.nr)
+        rows_of_a = (self._level(m * kc * self.types.a.size), a * across)
+        if product.cs_b == 1:
+            packing, lines = 0.0, self._lines_of_b(product)
+        else:  # each micro-panel is copied before its column of tiles
+            packing, lines = self._packing(k * n, self.types.b.size, "l2")[0], 0.0
+        waited = self._waited(self._sum(rows_of_a, (self._level(b), b)), multiply + tiles)
         conflicts = self._a_conflicts(product) * across
-        l2 = waited.pop("l2", 0.0) + (seldom if where == "l2" else 0.0) + again
-        l3 = waited.pop("l3", 0.0) + (0.0 if where == "l2" else seldom) + walks
-        return Cycles(multiply, tiles + conflicts, 0.0, l2, l3, **waited)
+        l2 = waited.pop("l2", 0.0) + lines
+        l3 = waited.pop("l3", 0.0) + self._lines_of_c(product)
+        return Cycles(multiply, tiles + conflicts, packing, l2, l3, **waited)
+
+    def _lines_of_b(self, product: Product) -> float:
+        """Cycles that tiles wait for B in place: a row of a micro-panel is a line of its own, or a few.
+
+        No prefetcher brings the first one, the others come with it. They survive from tile to tile if L1 has
+        the sets and the room for them.
+        """
+        core, l1, cut, size = self.machine.core, self.machine.l1, self.blocking, self.types.b.size
+        m, n, k = product[:3]
+        kc, width = min(cut.kc, k), min(cut.nr, n)
+        a_row = max(1, ceil(width * size / l1.line))
+        adjacent = min(1.0, product.rs_b * size / l1.line)
+        lines = k * adjacent * ceil(n / cut.nr)
+        held = rows_held(product.rs_b * size, l1) * a_row >= kc * adjacent
+        survive = held and kc * width * size <= KEPT_SHARE * l1.size
+        in_l2 = self._level(k * n * size) == "l2"
+        first = 0.0 if k * n * size <= l1.size else core.l2_line_cycles if in_l2 else core.l3_line_cycles
+        again = 0.0 if survive else (ceil(m / cut.mr) - 1) * core.l2_line_cycles
+        own_pages = product.rs_b * size >= self.machine.page_bytes
+        walks = core.page_walk_cycles if own_pages and kc > core.tlb_pages[0] > 0 else 0.0
+        visits = 1 if survive else ceil(m / cut.mr)
+        return lines * (first + again + walks * visits) * LINES_WAITED
+
+    def _lines_of_c(self, product: Product) -> float:
+        """Cycles that columns of tiles wait for lines of C beyond L2, which are a row apart."""
+        core, l1, cut, size = self.machine.core, self.machine.l1, self.blocking, self.types.c.size
+        m, n, k = product[:3]
+        if self._level(m * n * size) == "l2":
+            return 0.0
+        lines = m * n * size / l1.line * ceil(k / cut.kc)
+        own_pages = product.rs_c * size >= self.machine.page_bytes and m > core.tlb_pages[0] > 0
+        return lines * (core.l3_line_cycles + core.page_walk_cycles * own_pages)
 
     def _streaming(self, product: Product) -> Cycles:
         m, n, k = product[:3]
         _, b, _ = self._sizes(product)
         isa, core = self.machine.isa, self.machine.core
         vectors = k * ceil(n / isa.lanes(self.instruction.acc))
-        # Two rows share a load of B; sums are loaded and stored once in 8 depths.
+        # Two rows share a load of B, which comes from L2 for all but the first two; sums are loaded and
+        # stored once in 8 depths.
         multiply = m * vectors / isa.rate(self.instruction)
         loads = (ceil(m / 2) + m * 2 / 8) * vectors / isa.loads_per_cycle
-        busy = max(multiply, loads)
-        return Cycles(busy, core.nest_cycles, 0.0, **self._waited({self._level(b): b}, busy))
+        again = (ceil(m / 2) - 1) * b / core.l2_bytes_per_cycle
+        waited = self._waited({self._level(b): b}, 0.0)
+        waited["l2"] = waited.get("l2", 0.0) + again
+        return Cycles(max(multiply, loads), core.nest_cycles, 0.0, **waited)
 
     def _once(self, product: Product, path: Path) -> Cycles:
         """The matrix of a matrix-vector product is read once, two loads for each vector of it."""

@@ -27,6 +27,7 @@ from tilewright.ops.contraction.explain import explain_contraction
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.einsum.explain import explain_einsum
 from tilewright.ops.elementwise.explain import explain_function
+from tilewright.ops.gemm.paths import path_texts
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.matmul.explain import explain_matmul, fused, gemm_trace, packed_strategy
 from tilewright.ops.triangular.explain import explain_triangles
@@ -55,12 +56,15 @@ def explain_problem(problem: Problem, target: Any = None) -> Explanation:
     if isinstance(problem, Gemm):
         notes += fused(problem.epilogue)
     decisions: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
     if sizes is not None:
         way = gemm_trace(kernel, sizes, 1.0, 0.0)
         decisions, strategy = (
             tuple(map(decision_text, way.decisions)),
             strategy_of(kernel.nest, way.primitives),
         )
+        if isinstance(problem, Gemm):
+            paths = path_texts(problem, kernel.machine, sizes)
         if isinstance(problem, Gemm) and problem.packed:
             strategy = packed_strategy(problem, way.primitives)
         notes.append("with alpha = 1, beta = 0 and tight leading dimensions")
@@ -71,7 +75,7 @@ def explain_problem(problem: Problem, target: Any = None) -> Explanation:
     else:
         strategy = kernel_strategy(kernel.compilation)
     figures = figures_text(kernel, kernel.flops, kernel.problem.bytes)
-    return Explanation(repr(problem), kernel.name, strategy, decisions, tuple(notes), figures)
+    return Explanation(repr(problem), kernel.name, strategy, decisions, tuple(notes), figures, paths)
 
 
 #: Functions that have explanations of their own, by name.

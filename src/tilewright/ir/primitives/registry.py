@@ -15,6 +15,7 @@ from tilewright.ir.primitives.attention import (
     SumValues,
 )
 from tilewright.ir.primitives.budget import Spend
+from tilewright.ir.primitives.prefetch import PrefetchRows
 from tilewright.ir.primitives.products import MultiplyRows, SumProducts
 from tilewright.ir.primitives.rows import (
     InverseDeviationRows,
@@ -45,6 +46,7 @@ _KINDS: tuple[type[Primitive], ...] = (
     SumProducts,
     MultiplyRows,
     Spend,
+    PrefetchRows,
     SoftmaxRows,
     LogSoftmaxRows,
     LayerNormRows,

@@ -31,8 +31,9 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
+from tilewright.ir.primitives.prefetch import PrefetchRows
 from tilewright.machine.isa import Isa, TileFma
-from tilewright.machine.machine import Machine
+from tilewright.machine.machine import CACHE_LINE, Machine
 from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking, depth_unit
 from tilewright.macro.cost import InPlaceLimits, in_place_limits
 from tilewright.macro.partition import (
@@ -62,9 +63,19 @@ from tilewright.ops.gemm.product_nest import (
     sizes_named,
     sizes_of,
 )
-from tilewright.ops.gemm.streaming import STREAMED_ROWS, columns, dots, streaming, sums_buffer
+from tilewright.ops.gemm.streaming import (
+    MOST_STREAMED_ROWS,
+    STREAMED_ROWS,
+    columns,
+    dots,
+    streaming,
+    sums_buffer,
+)
 from tilewright.spec.dtype import F32
 from tilewright.spec.problem import Strategy
+
+#: The largest strip of A that is prefetched while the one before is used: half of the smallest L1.
+AHEAD_BYTES = 16 << 10
 
 
 def tiling(nest: Nest) -> tuple[Statement, ...]:
@@ -163,7 +174,8 @@ def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tupl
         (nest.matmul(nest.a_in_place() if nest.strip else nest.a_panel(), nest.b_panel(), columns),),
     )
     last = Name("jend")
-    jr = Loop("j", jj, minimum(jj + Name("jn"), last), Constant(step), (ir,))
+    ahead = _next_strip(nest, end) if nest.strip else ()
+    jr = Loop("j", jj, minimum(jj + Name("jn"), last), Constant(step), (*ahead, ir))
     rows = () if nest.a in nest.packed or nest.strip else (nest.pack_a(minimum(Name("mc"), end - ic)),)
     blocks = parallel("ic", begin, end, Name("mc"), parallel("jj", jc, last, Name("jn"), *rows, jr))
     pack_b = nest.pack_b(jp, minimum(Name("np"), last - jp), jp - jc)
@@ -176,6 +188,31 @@ def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tupl
         *((Let("np", share(last - jc, PACKED_PANELS * step, tasks(COLUMN_TASKS))),) if panels else ()),
         nest.depth_loop(*panels, blocks),
     )
+
+
+def _next_strip(nest: Nest, end: Expression) -> tuple[Statement, ...]:
+    """Prefetches the next strip of A, a part beside each column of tiles.
+
+    Hardware does not follow its rows where they are short, as of tall products. Strips that take more than
+    `AHEAD_BYTES` have long rows, and would evict each other.
+    """
+    sizes, size = nest.sizes, (nest.types.a if nest.a == "a" else nest.types.b).size
+    if sizes.cs_a != Constant(1) and nest.words != ():
+        return ()
+    line = CACHE_LINE // size
+    jj, here, rows = Name("jj"), Name("ic") + Name("mc"), Name("mc")
+    columns = ceildiv(minimum(jj + Name("jn"), Name("jend")) - jj, nest.columns_step)
+    part = roundup(ceildiv(Name("depth"), columns), line)
+    begin = ceildiv(Name("j") - jj, nest.columns_step) * part
+    source = Slice(nest.a, here * sizes.rs_a + Name("pc") + begin, (sizes.rs_a, Constant(1)))
+    fetch = PrefetchRows(source, minimum(rows, end - here), minimum(part, Name("depth") - begin))
+    wanted = (
+        Compare(Relation.LT, begin, Name("depth")),
+        Compare(Relation.LT, here, end),
+        Compare(Relation.LE, rows * Name("depth"), Constant(AHEAD_BYTES // size)),
+        *ones(sizes.cs_a),
+    )
+    return decide(AnyOf((AllOf(wanted),)), (fetch,), ())
 
 
 def balanced(extent: Expression, block: int, unit: int) -> Expression:
@@ -249,7 +286,8 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
     one = Compare(Relation.LE, sizes.n, Constant(nest.columns_step))
     if nest.uniform:
         small_b = (small, spread, *ones(sizes.cs_b))
-        choices = ((few,), (*small_b, near), (*small_b, one))
+        # Lines of few sets evict each other before the next rows meet them.
+        choices = ((few, spread), (*small_b, near), (*small_b, one))
         return AnyOf(tuple(AllOf((*choice, *always)) for choice in choices))
     return AnyOf(tuple(AllOf((choice, *always)) for choice in _converting(nest, limits)))
 
@@ -340,8 +378,14 @@ def _paths(nest: Nest, limits: InPlaceLimits, lanes: int) -> Iterator[PathChoice
         some = Compare(Relation.LT, Constant(0), Name("depths"))
         adjacent = (*ones(sizes.cs_b, sizes.cs_c), some, *words)
         single = AllOf((*adjacent, one_row))
-        few = (*adjacent, Compare(Relation.LE, sizes.m, Constant(STREAMED_ROWS)))
-        condition, possible = AnyOf((single, AllOf((*few, far)))), AnyOf((AllOf(few),))
+        few, more = (
+            (*adjacent, Compare(Relation.LE, sizes.m, Constant(rows)))
+            for rows in (STREAMED_ROWS, MOST_STREAMED_ROWS)
+        )
+        # Between the two, tiles in place are faster unless rows of B share few sets of L1.
+        crowded = Compare(Relation.EQ, sizes.rs_b, roundup(sizes.rs_b, limits.one_set))
+        condition = AnyOf((single, AllOf((*few, far)), AllOf((*more, far, crowded))))
+        possible = AnyOf((AllOf(more),))
         body = streaming(nest, nest.types.acc, lanes)
         yield PathChoice(Path.STREAMING, condition, body, possible)
     if words is not None:

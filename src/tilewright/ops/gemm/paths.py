@@ -13,7 +13,7 @@ from tilewright.macro.prediction import CutProduct, Cycles, Path, Product
 from tilewright.ops.gemm.nest import PathChoice, depth_lets, gemm_nest, instruction_of, paths_of
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import Nest
-from tilewright.spec.problem import PRODUCT_SIZES
+from tilewright.spec.problem import PRODUCT_SIZES, Strategy
 
 #: Alpha and beta of a plain product.
 _FACTORS = {"alpha": 1.0, "beta": 0.0}
@@ -88,3 +88,26 @@ class GemmPaths:
         names, run = self._names(product), Run({}, {})
         sizes = (getattr(self.nest.sizes, name) for name in Product._fields)
         return self.cut.predict(path, Product(*(run.integer(size, names) for size in sizes)))
+
+    def texts(self, product: Product) -> tuple[str, ...]:
+        """Each possible path, fastest first as predicted: its cycles by part, and which one is taken."""
+        predicted = {path: self.predict(path, product) for path in self.possible(product)}
+        chosen = self.chosen(product)
+        ranked = sorted(predicted.items(), key=lambda one: one[1].total)
+        return tuple(_text(path, cycles, taken=path is chosen) for path, cycles in ranked)
+
+
+def _text(path: Path, cycles: Cycles, *, taken: bool) -> str:
+    """One path: its cycles, the shares of what takes at least a hundredth of them, its meaning."""
+    total = max(cycles.total, 1.0)
+    parts = sorted(cycles._asdict().items(), key=lambda part: -part[1])
+    shares = ", ".join(f"{name} {value / total:.0%}" for name, value in parts if value >= total / 100)
+    mark = "taken" if taken else "     "
+    return f"{mark}  {total:>13,.0f} cycles predicted  {path.value} ({shares})"
+
+
+def path_texts(problem: Gemm, machine: Machine, sizes: tuple[int, ...]) -> tuple[str, ...]:
+    """What `GemmPaths.texts` says of a problem and sizes; nothing where the problem leaves no choice."""
+    if problem.strategy is not Strategy.AUTO or problem.packed or problem.weights:
+        return ()
+    return GemmPaths.of(problem, machine).texts(Product(*sizes))

@@ -21,6 +21,7 @@ from tilewright.ops.gemm.epilogue_operands import activation_word
 from tilewright.ops.gemm.kernel import arranged, matmul_kernel
 from tilewright.ops.gemm.native_entry import MAX_DIRECT_SIZE, MOST_AXES
 from tilewright.ops.gemm.operands import product_shapes
+from tilewright.ops.gemm.paths import path_texts
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SCALARS
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, fit
@@ -150,6 +151,6 @@ def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explan
     flops = 2 * m * n * k * count * (4 if types.is_complex else 1)
     figures = figures_text(kernel, flops, operands * count)
     strategy = strategy_of(kernel.nest, way.primitives)
-    return Explanation(
-        subject, kernel.name, strategy, tuple(map(decision_text, way.decisions)), tuple(notes), figures
-    )
+    decisions = tuple(map(decision_text, way.decisions))
+    paths = path_texts(kernel.problem, kernel.machine, sizes)
+    return Explanation(subject, kernel.name, strategy, decisions, tuple(notes), figures, paths)

@@ -1,0 +1,26 @@
+"""Prefetches of rows that are read later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.ir.nodes import Expression, Primitive, PrimitiveOperands, Slice
+
+
+@dataclass(frozen=True)
+class PrefetchRows(Primitive):
+    """Prefetches the lines of `columns` adjacent elements of each of some rows; what is not there is skipped.
+
+    Hardware prefetchers follow a few long streams. The rows of a strip of A are many short ones.
+    """
+
+    word: ClassVar[str] = "prefetch_rows"
+    emission: ClassVar[str] = "packing.prefetch:emit_prefetch_rows"
+
+    source: Slice
+    rows: Expression
+    columns: Expression
+
+    def run(self, at: PrimitiveOperands) -> None:
+        """Changes no buffer."""

@@ -1,0 +1,121 @@
+"""Predicted cycles of the paths of a product: ranks as measured, and the same bits on every path."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import rough
+
+import tilewright as tw
+from tilewright.machine.catalog import find_machine
+from tilewright.machine.host import host_machine
+from tilewright.machine.isa_rows import AVX2
+from tilewright.machine.machine import Machine
+from tilewright.macro.prediction import Cycles, Path, Product
+from tilewright.ops.gemm.paths import GemmPaths
+from tilewright.ops.gemm.problem import Gemm
+from tilewright.spec.dtype import F32
+
+PROBLEM = Gemm(dtype="f32", a="strided", b="strided", c="strided")
+ZEN4 = find_machine("znver4")
+ROWS = {"avx512": ZEN4, "avx2": ZEN4.with_isa(AVX2)}
+
+#: Measured on a Zen 4 (docs/decisions/046-strips-of-a.md): the faster path and a slower one; the share of the
+#: peak of the faster one, from and to, where strips were measured.
+MEASURED: dict[tuple[str, tuple[int, int, int]], tuple[Path, Path, tuple[float, float] | None]] = {
+    ("avx512", (512, 512, 512)): (Path.STRIPS, Path.IN_PLACE, (0.93, 0.97)),
+    ("avx512", (2048, 2048, 2048)): (Path.STRIPS, Path.IN_PLACE, (0.94, 0.96)),
+    ("avx512", (4096, 4096, 64)): (Path.STRIPS, Path.IN_PLACE, (0.82, 0.88)),
+    ("avx512", (128, 128, 8192)): (Path.STRIPS, Path.PACKED, (0.87, 0.90)),
+    ("avx512", (12, 1000, 1000)): (Path.IN_PLACE, Path.PACKED, None),
+    ("avx512", (17, 1000, 1000)): (Path.IN_PLACE, Path.PACKED, None),
+    ("avx2", (512, 512, 512)): (Path.STRIPS, Path.IN_PLACE, (0.91, 0.91)),
+    ("avx2", (2048, 2048, 2048)): (Path.STRIPS, Path.IN_PLACE, (0.82, 0.92)),
+    ("avx2", (8192, 64, 256)): (Path.STRIPS, Path.IN_PLACE, (0.78, 0.78)),
+    ("avx2", (4096, 4096, 64)): (Path.STRIPS, Path.IN_PLACE, (0.86, 0.86)),
+}
+#: How far a predicted share may be from a measured one.
+TOLERANCE = 0.2
+
+
+def share(machine: Machine, sizes: tuple[int, int, int], cycles: Cycles) -> float:
+    """Share of the peak that cycles amount to."""
+    m, n, k = sizes
+    tile = machine.isa.tile(F32)
+    return m * n * k / (tile.products * machine.isa.rate(tile)) / cycles.total
+
+
+@pytest.mark.parametrize(("row", "sizes"), MEASURED, ids=str)
+def test_ranks_and_shares_of_a_zen4(row: str, sizes: tuple[int, int, int]) -> None:
+    machine = ROWS[row]
+    faster, slower, shares = MEASURED[row, sizes]
+    paths, product = GemmPaths.of(PROBLEM, machine), Product.contiguous(*sizes)
+    cycles = paths.predict(faster, product)
+    assert cycles.total < paths.predict(slower, product).total
+    assert paths.chosen(product) is faster
+    if shares is not None:
+        low, high = shares
+        assert low * (1 - TOLERANCE) <= share(machine, sizes, cycles) <= high * (1 + TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["znver2", "znver4", "znver5", "haswell", "sapphirerapids", "neoverse-v2"])
+def test_predictions_are_at_least_the_multiply_adds(name: str) -> None:
+    """No path is predicted to be faster than the multiply unit, and each part is positive."""
+    machine = find_machine(name)
+    paths = GemmPaths.of(PROBLEM, machine)
+    for sizes in (
+        (1, 500, 300),
+        (7, 64, 2000),
+        (64, 64, 64),
+        (300, 1, 400),
+        (513, 700, 129),
+        (2048, 2048, 2048),
+    ):
+        for tight in (Product.contiguous(*sizes), Product(*sizes, sizes[2], 1, 1, sizes[2], sizes[1], 1)):
+            for path in paths.possible(tight):
+                cycles = paths.predict(path, tight)
+                assert min(cycles) >= 0, (path, tight)
+                assert share(machine, sizes, cycles) <= 1, (path, tight)
+
+
+def test_rows_in_few_sets_are_not_read_in_place() -> None:
+    """Few rows meet B in place, unless its rows share few sets of L1."""
+    machine = host_machine()
+    paths = GemmPaths.of(PROBLEM, machine)
+    if Path.IN_PLACE not in paths.all:
+        pytest.skip("the row of this host reads no operands in place")
+    way = machine.l1.size // machine.l1.ways // 4
+    n = 4 * way
+    assert paths.chosen(Product.contiguous(20, n + 16, 1000)) is Path.IN_PLACE
+    assert paths.chosen(Product.contiguous(20, n, 1000)) is not Path.IN_PLACE
+
+
+def test_every_path_computes_the_same_bits() -> None:
+    """The kernel of one path alone has the bits of the kernel that chooses, whatever the path."""
+    import sys
+    from pathlib import Path as File
+
+    sys.path.append(str(File(__file__).resolve().parents[3] / "benchmarks"))
+    from predictions import kernel_of
+
+    machine = host_machine()
+    paths = GemmPaths.of(PROBLEM, machine)
+    chosen = tw.compile(PROBLEM)
+    kernels = {path: kernel_of(PROBLEM, machine, path) for path in paths.all}
+    for m, n, k in ((1, 40, 600), (5, 300, 1100), (15, 64, 300), (40, 50, 2100)):
+        a, b = rough((m, k), np.float32, 1), rough((k, n), np.float32, 2)
+        expected = np.empty((m, n), np.float32)
+        chosen(a, b, expected)
+        for path in paths.possible(Product.contiguous(m, n, k)):
+            c = np.full((m, n), np.nan, np.float32)
+            kernels[path](a, b, c)
+            assert np.array_equal(c, expected), path
+
+
+def test_explain_lists_the_paths() -> None:
+    a, b = np.ones((300, 200), np.float32), np.ones((200, 100), np.float32)
+    paths = tw.explain(tw.matmul, a, b).paths
+    assert sum(text.startswith("taken") for text in paths) == 1
+    cycles = [int(text.split(" cycles")[0].split()[-1].replace(",", "")) for text in paths]
+    assert cycles == sorted(cycles)
+    assert not tw.explain(tw.Gemm(64, 64, 64, strategy="packing")).paths
