@@ -20,12 +20,11 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import (
     CMR_SLACK,
     DEPTH_UNIT,
-    LAST_CACHE_SHARE,
-    PANEL_WITHOUT_L3,
     UPDATE_SHARE,
     Blocking,
     choose_blocking,
     machine_tile,
+    panel_bytes,
     register_tile,
     register_tiles,
     row_block,
@@ -269,7 +268,7 @@ def test_mc_and_nc(name: str, dtype: DType) -> None:
     mc, nc, kc, mr, nr = blocking.mc, blocking.nc, blocking.kc, blocking.mr, blocking.nr
     room = (machine.l2.size / dtype.size - 2 * kc * nr) / 3
     assert mc * kc <= room < (mc + mr) * kc
-    last = machine.l3.size * LAST_CACHE_SHARE if machine.l3 else PANEL_WITHOUT_L3
+    last = panel_bytes(machine)
     assert nc * kc <= last / dtype.size < (nc + nr) * kc
     assert (mc % mr, nc % nr, kc % blocking.kr) == (0, 0, 0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.machine.host import host_machine
-from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, SUMS_COLUMNS, SUMS_ROWS
+from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, panel_bytes
 from tilewright.preparing import once, preparing
 from tilewright.spec.dtype import F32
 from tilewright.threads.pool import MOST_THREADS
@@ -21,9 +21,8 @@ _pools: list[ScratchPool] = []
 def _scratch_pool() -> ScratchPool:
     """Blocks that hold the panels of any types: see `column_block`, `row_block` and `SUMS_ROWS`."""
     machine = host_machine()
-    panel_b = machine.l3.size * LAST_CACHE_SHARE if machine.l3 else PANEL_WITHOUT_L3
     sums = SUMS_ROWS * SUMS_COLUMNS * F32.size
-    shared, own = int(panel_b) + sums, machine.l2.size + THREAD_SUMS
+    shared, own = int(panel_bytes(machine)) + sums, machine.l2.size + THREAD_SUMS
     # One product of many threads, or one product of each thread that can run at once.
     return ScratchPool(max(shared + MOST_THREADS * own, machine.cores * (shared + own)))
 

@@ -26,7 +26,7 @@ from tilewright.ir.nodes import (
 from tilewright.ir.primitives.budget import Spend
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import LAST_CACHE_SHARE, PANEL_WITHOUT_L3, Blocking, depth_unit
+from tilewright.macro.blocking import Blocking, depth_unit, panel_bytes
 from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
 from tilewright.ops.chain.problem import LinearChain
 from tilewright.ops.gemm.nest import balanced
@@ -152,10 +152,9 @@ class _Layer:
 def rows_of_block(problem: LinearChain, blocking: Blocking, machine: Machine, one: TileFma) -> int:
     """Rows of x that go through all layers together, so that what is between two layers stays in cache.
 
-    The panels of the widest layer take at most `LAST_CACHE_SHARE` of the last cache.
+    The panels of the widest layer take at most as much as the panel of B of one product.
     """
-    last = machine.l3.size * LAST_CACHE_SHARE if machine.l3 else PANEL_WITHOUT_L3
-    most = int(last) // one.a.bytes(max(problem.sizes))
+    most = int(panel_bytes(machine)) // one.a.bytes(max(problem.sizes))
     rows = min(ROW_BLOCKS * blocking.mc, most)
     return max(blocking.mr, rows // blocking.mr * blocking.mr)
 
