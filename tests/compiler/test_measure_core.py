@@ -161,6 +161,31 @@ print(json.dumps({
 """
 
 
+#: Forks again and again while another thread makes the first product, and with it the measurement.
+FORKS = """
+import json, os, sys, threading, time, warnings
+import numpy as np
+import tilewright as tw
+from tilewright.compiler import measure_core as measuring
+
+warnings.simplefilter("ignore")
+measured, measure = [], measuring.measure_core
+measuring.measure_core = lambda machine: measured.append(measure(machine)) or measured[-1]
+inputs = np.load(sys.argv[1])
+a, b = inputs["a"], inputs["b"]
+results, well = [], []
+thread = threading.Thread(target=lambda: results.append(tw.matmul(a, b)))
+thread.start()
+while thread.is_alive() or len(well) < 3:
+    child = os.fork()
+    if not child:
+        os._exit(0 if np.allclose(tw.matmul(a, b), a @ b, atol=1e-2) else 1)
+    well.append(os.waitpid(child, 0)[1] == 0)
+thread.join()
+print(json.dumps({"measured": len(measured), "well": all(well), "forks": len(well)}))
+"""
+
+
 class Child:
     """A process on a CPU that no row describes, with a store of its own."""
 
@@ -168,11 +193,11 @@ class Child:
         self.store, self.inputs = folder / "store", folder / "inputs.npz"
         np.savez(self.inputs, a=rough((70, 1300)), b=rough((1300, 90), seed=1))
 
-    def start(self, **settings: str) -> subprocess.Popen[str]:
+    def start(self, code: str = PROCESS, **settings: str) -> subprocess.Popen[str]:
         path = os.pathsep.join(str(ROOT / folder) for folder in ("src", "tests/shared"))
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TILEWRIGHT_")}
         own = {"PYTHONPATH": path, "TILEWRIGHT_CPU": UNKNOWN_CPU, "TILEWRIGHT_CACHE_DIR": str(self.store)}
-        command = [sys.executable, "-c", PROCESS, str(self.inputs)]
+        command = [sys.executable, "-c", code, str(self.inputs)]
         return subprocess.Popen(
             command, env=kept | own | settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -231,3 +256,9 @@ def test_processes_at_once(child: Child) -> None:
     assert found[0]["results"] == found[1]["results"]
     assert all(1 >= one["measured"] >= 0 for one in found)  # type: ignore[operator]
     assert child.run()["used"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes")
+def test_forks_while_another_thread_measures(child: Child) -> None:
+    found = child.finish(child.start(FORKS))
+    assert (found["measured"], found["well"]) == (1, True)

@@ -33,7 +33,7 @@ from tilewright.machine.arch import X86_64
 from tilewright.machine.host import HOST, detect_host
 from tilewright.machine.machine import Machine
 from tilewright.machine.measure import Measurement, keep_measurement, load_measurement
-from tilewright.preparing import Section
+from tilewright.preparing import preparing
 from tilewright.settings import read_settings
 from tilewright.spec.dtype import F32
 from tilewright.store import store_for
@@ -309,9 +309,9 @@ def measure_core(machine: Machine) -> Measurement:
     return probe.result()
 
 
-#: Measuring is optional, and a call that interrupts it goes on without.
-_measuring = Section()
-_tried: set[str] = set()
+#: The machines of this process that were measured, or could not be: each is looked at once. So a signal
+#: handler that interrupts a measurement goes on without.
+_tried: set[Machine] = set()
 
 
 def measure_once(machine: Machine) -> None:
@@ -320,14 +320,18 @@ def measure_once(machine: Machine) -> None:
     This process stays with the machine it has. Nothing is measured where the result could not be kept, and
     whatever fails is logged.
     """
-    if machine.name != HOST or machine.core.name or machine.measurement is not None:
+    known = machine.name != HOST or machine.core.name or machine.measurement is not None
+    if known or machine in _tried:
         return
-    with _measuring as first:
-        settings = read_settings()
-        store, kind = store_for(settings), detect_host(settings).kind.value
-        if not first or kind in _tried or not settings.measure or store is None or not store.writable():
+    with preparing:
+        if machine in _tried:
             return
-        _tried.add(kind)
+        _tried.add(machine)
+        settings = read_settings()
+        store = store_for(settings)
+        if not settings.measure or store is None or not store.writable():
+            return
+        kind = detect_host(settings).kind.value
         if load_measurement(store, kind) is not None:  # by another process, since this one began
             return
         try:

@@ -1,4 +1,4 @@
-"""Machines without a catalogue row: "triple:cpu:+features", with the caches of the core or of a typical one.
+"""Machines without a catalogue row: "triple:cpu:+features", with the caches of a typical core.
 
 A feature of Arm's may name a length of vectors, as RISC-V's do: "+sve256" is SVE at 256 bits, and its row;
 "+sme512" is SME at a streaming length of 512. Without one, the length is that of the CPU where all parts of
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from tilewright.errors import InvalidTarget, shown
 from tilewright.machine.arch import find_arch, triple_arch
 from tilewright.machine.cache import Cache
-from tilewright.machine.core_rows import find_core
 from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa_rows import ISAS, SVE, best_isa
 from tilewright.machine.machine import Machine
@@ -107,13 +106,12 @@ class TargetName:
         return tuple(sorted(named | {tile.feature for isa in rows for tile in isa.tiles if tile.feature}))
 
     def machine(self, has: frozenset[str]) -> Machine:
-        """The machine of a CPU that has these features: the best row, and one core with its caches.
+        """The machine of a CPU that has these features: the best row, one core, caches by assumption.
 
         >>> TargetName.parse("riscv64-linux-gnu:sifive-u74").machine(frozenset()).isa.name
         'generic128'
         """
-        core = find_core(self.cpu)
-        l1, l2, l3 = (core.l1, core.l2, core.l3) if core.name else self._assumed_caches()
+        l1, l2, l3 = (Cache(kib << 10, ways, line) for kib, ways, line in find_arch(self.arch).caches_kib)
         given = [entry for entry in self.features.split(",") if entry and entry[1:] not in has]
         vector_bits = self.vector_bits or _VECTOR_BITS.get(self.cpu, 0)
         asked = self.vector_bits and "sve" in has
@@ -130,8 +128,3 @@ class TargetName:
             vector_bits=vector_bits,
             streaming_bits=self.streaming_bits or _STREAMING_BITS.get(self.cpu, 0),
         )
-
-    def _assumed_caches(self) -> tuple[Cache, Cache, Cache | None]:
-        """The caches of a typical core of the architecture."""
-        l1, l2, l3 = (Cache(kib << 10, ways, line) for kib, ways, line in find_arch(self.arch).caches_kib)
-        return l1, l2, l3
