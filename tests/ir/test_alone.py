@@ -19,7 +19,7 @@ argument a f32
 argument b f32
 argument c f32
 let depths = unless(alpha, k)
-let kc = max(roundup(ceildiv(k, max(ceildiv(k, 1024), 1)), 8), 8)
+let kc = min(max(roundup(ceildiv(k, max(ceildiv(k, 1024), 1)), 256), 256), max(roundup(k, 8), 8))
 let jn = max(roundup(n, 32), 32)
 let mb = max(max(roundup(m, 12), 12), 96)
 for pc in 0 .. max(depths, 1) step kc:

@@ -30,6 +30,7 @@ from tilewright.ir.nodes import (
     UnaryMap,
 )
 from tilewright.ir.primitives.budget import Spend
+from tilewright.ir.primitives.prefetch import PrefetchRows
 
 Addresses: TypeAlias = NDArray[np.int64]
 
@@ -93,7 +94,7 @@ class _Placed(Run):
                     yield self.windows((sums, c), (rows, columns), names)
                 case UnaryMap(destination=to, source=source, rows=rows, columns=columns):
                     yield self.windows((to,) if source is None else (source, to), (rows, columns), names)
-                case Spend():  # touches no memory
+                case Spend() | PrefetchRows():  # touch no memory that counts
                     pass
                 case _:
                     reason = "is a primitive whose accesses are not described"

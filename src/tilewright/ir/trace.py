@@ -21,6 +21,7 @@ from tilewright.ir.nodes import (
     Unless,
 )
 from tilewright.ir.primitives.budget import Spend
+from tilewright.ir.primitives.prefetch import PrefetchRows
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class _Tracer:
                     seen = dict.fromkeys(name for side in sides for name in names_in(side))
                     self.decisions.append(Decision(condition, holds, {name: names[name] for name in seen}))
                     self.block(then if holds else otherwise, names)
-                case Spend():  # computes nothing
+                case Spend() | PrefetchRows():  # computes nothing
                     pass
                 case _ if statement not in self.primitives:
                     self.primitives.append(statement)

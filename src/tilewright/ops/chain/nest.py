@@ -29,7 +29,7 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, depth_unit, panel_bytes
 from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
 from tilewright.ops.chain.problem import LinearChain
-from tilewright.ops.gemm.nest import balanced
+from tilewright.ops.gemm.nest import balanced, depths_of_blocks, longest_block
 from tilewright.spec.epilogue import Bias
 
 #: Run-time parameters of a chain, in the order of its C signature.
@@ -120,9 +120,9 @@ class _Layer:
             alpha=Scalar(1.0),
             beta=FirstElse("pc", Scalar(0.0), Scalar(1.0)),
         )
-        unit = depth_unit(self.one)
-        most = max(unit, self.blocking.kc // unit * unit)
-        kc = balanced(Constant(self.inputs), most, unit)
+        unit, chain = depth_unit(self.one), self.one.sum_depths
+        most = longest_block(self.blocking.kc, unit, chain)
+        kc = depths_of_blocks(Constant(self.inputs), most, unit, chain)
         depth = Let("depth", minimum(kc, Constant(self.inputs) - pc))
         work = Name("rows") * self.outputs * Name("depth")
         return Loop("pc", Constant(0), Constant(self.inputs), kc, (depth, Spend(work), self.over_tiles(tile)))

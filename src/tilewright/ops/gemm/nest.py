@@ -227,12 +227,24 @@ def balanced(extent: Expression, block: int, unit: int) -> Expression:
 def depth_lets(nest: Nest) -> tuple[Let, Let]:
     """The depth to walk (none where alpha is 0), and kc, which depends on k alone (docs/promises.md, 5)."""
     sizes = nest.sizes
-    unit, most, chain = _unit(nest), _most_depths(nest), _chain(nest)
-    kc = balanced(sizes.k, most, unit)
-    if unit < chain <= most:
-        # Several blocks end where chains of sums end, so that every nest closes the same ones.
-        kc = minimum(balanced(sizes.k, most, chain), maximum(roundup(sizes.k, unit), unit))
+    kc = depths_of_blocks(sizes.k, _most_depths(nest), _unit(nest), _chain(nest))
     return Let("depths", Unless("alpha", sizes.k)), Let("kc", kc)
+
+
+def depths_of_blocks(k: Expression, most: int, unit: int, chain: int) -> Expression:
+    """kc: the depth in equal blocks of at most `most`, which are multiples of a unit.
+
+    Several blocks end where chains of sums end, so that every nest closes the same ones.
+    """
+    if not unit < chain <= most:
+        return balanced(k, most, unit)
+    return minimum(balanced(k, most, chain), maximum(roundup(k, unit), unit))
+
+
+def longest_block(kc: int, unit: int, chain: int) -> int:
+    """The longest block of depths, at most kc: whole units, and whole chains if it has any."""
+    most = max(unit, kc // unit * unit)
+    return most // chain * chain if 0 < chain < most else most
 
 
 def _chain(nest: Nest) -> int:
@@ -247,9 +259,8 @@ def _unit(nest: Nest) -> int:
 
 def _most_depths(nest: Nest) -> int:
     """Depths of the longest panels: whole units, which `_balanced` does not exceed."""
-    unit, chain = _unit(nest), _chain(nest)
-    most = max(unit, -(-nest.blocking.kc // nest.parts // unit) * unit)
-    return most // chain * chain if chain and most > chain else most
+    unit = _unit(nest)
+    return longest_block(-(-nest.blocking.kc // nest.parts // unit) * unit, unit, _chain(nest))
 
 
 def _near(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:
