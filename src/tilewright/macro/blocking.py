@@ -29,10 +29,13 @@ DEPTH_UNIT = 8
 #: Share of the last cache that the packed panel of B may take; the rest is for A, C and other cores.
 LAST_CACHE_SHARE = 0.25
 
-#: The largest panel of B: one core's part of a last cache of 32 MiB that eight cores share, which a virtual
-#: machine of two does not see. On a busy Zen 3, 4096x4096x4096 has 0.82 of the peak with panels of 4 MiB and
-#: 0.38 with 8; 1536x4096x1024 0.89 and 0.76. Where there is no third level, the panel lives in memory.
-MOST_PANEL_BYTES = 4 << 20
+#: Bytes of the panel of B for each usable core that shares the last cache. A virtual machine of two cores has
+#: neighbours there which it does not see: on a busy Zen 3 (32 MiB for eight cores, two of them usable),
+#: 4096x4096x4096 has 0.82 of the peak with panels of 2 or 4 MiB, 0.38 with 8; 1536x4096x1024 0.89 and 0.76.
+CORE_PANEL_BYTES = 2 << 20
+
+#: Panel of B where there is no third level: it then lives in memory, and this bounds the scratch.
+PANEL_WITHOUT_L3 = 4 << 20
 
 
 #: Rows of a C that can't take sums, whose sums wait in a block or beside a column of tiles.
@@ -393,15 +396,17 @@ def row_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: in
 
 def panel_bytes(machine: Machine) -> float:
     """Bytes that the packed panel of B may take."""
-    return min(machine.l3.size * LAST_CACHE_SHARE, MOST_PANEL_BYTES) if machine.l3 else MOST_PANEL_BYTES
+    if machine.l3 is None:
+        return PANEL_WITHOUT_L3
+    return min(machine.l3.size * LAST_CACHE_SHARE, CORE_PANEL_BYTES * machine.l3.shared_by)
 
 
 def column_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: int) -> int:
     """nc, columns of the packed panel of B: Kuzma et al. 2023 (4)-(7).
 
     The kc×nc panel lives in the last cache, of which a single call takes `LAST_CACHE_SHARE`
-    (inclusive copies of A, and C streaming through, take the rest) and at most `MOST_PANEL_BYTES`, because
-    other cores share it: nc·kc ≤ share · L3.
+    (inclusive copies of A, and C streaming through, take the rest), and at most `CORE_PANEL_BYTES` for each
+    core that shares it: nc·kc ≤ share · L3.
     """
     return _down(panel_bytes(machine) * 8 / instruction.b.bits / kc, tile.nr)
 
@@ -421,7 +426,7 @@ def choose_blocking(machine: Machine, instruction: TileFma, columns: int = 0) ->
     >>> from tilewright.spec.dtype import F32
     >>> machine = find_machine("znver5")
     >>> choose_blocking(machine, machine.isa.tile(F32))
-    Blocking(mr=12, nr=32, kr=1, mc=60, nc=1024, kc=1024)
+    Blocking(mr=12, nr=32, kr=1, mc=60, nc=2048, kc=1024)
     """
     tile = machine_tile(machine, instruction, columns)
     kc = depth_block(machine, instruction, tile)

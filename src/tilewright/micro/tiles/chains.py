@@ -123,13 +123,11 @@ class Chains(DepthLoops):
             closing = f.add(f.and_(first, int64(-chain)), chain)
             end = f.minimum(closing, f.select(early, before, steps))
             following = self.loop_span(walk, (first, end, 1), list(values))
-            with f.once_if(f.and_(f.icmp("==", end, closing), f.icmp("<", end, steps)), following[kept:]) as (
-                sums,
-                begin,
-            ):
+            closes = f.and_(f.icmp("==", end, closing), f.icmp("<", end, steps))
+            with f.once_if(closes, following[kept:]) as (sums, begin_anew):
                 self._close(f, part, list(sums), totals, f.icmp(">", end, chain))
-                begin(empty)
-            advance([end, *following[:kept], *begin.results])
+                begin_anew(empty)
+            advance([end, *following[:kept], *begin_anew.results])
         several = f.icmp(">", steps, chain)
         for first_row, rows, sums in self.strips(f, part, advance.results[kept:]):
             yield first_row, rows, totals.added(f, first_row, sums, several)
