@@ -36,7 +36,7 @@ from tilewright.errors import (
     UnsupportedDtype,
 )
 from tilewright.ops.einsum.matmul_pair import MatmulPair
-from tilewright.ops.einsum.pair import plan_pair
+from tilewright.ops.einsum.pair import PairProblem, plan_pair
 from tilewright.ops.einsum.scattered_pair import ScatteredPair
 
 
@@ -396,8 +396,8 @@ def test_what_is_copied(
     shapes: tuple[tuple[int, ...], tuple[int, ...]],
     copied: tuple[bool, bool],
 ) -> None:
-    strides = tuple(np.zeros(shape).strides for shape in shapes)
-    pairing = plan_pair(labels, shapes, (strides[0], strides[1]))
+    a, b = (np.zeros(shape) for shape in shapes)
+    pairing = plan_pair(PairProblem.of(labels, a, b))
     assert isinstance(pairing, MatmulPair), "too few elements for tables"
     assert (pairing.a.copied, pairing.b.copied) == copied
 
@@ -410,7 +410,7 @@ def test_large_operands_are_multiplied_where_they_stand(dtype: type) -> None:
     b: Array = random.standard_normal((19, 60, 16, 48)).astype(dtype).swapaxes(0, 2)
     subscripts = "acgx,ygbx->abcy"
     labels = ("acgx", "ygbx", "abcy")
-    pairing = plan_pair(labels, (a.shape, b.shape), (a.strides, b.strides))
+    pairing = plan_pair(PairProblem.of(labels, a, b))
     assert isinstance(pairing, ScatteredPair)
     expected = np.einsum(subscripts, a.astype(np.float64), b.astype(np.float64))
     rtol, atol = (1e-4, 1e-3) if dtype is np.float32 else (1e-12, 1e-11)

@@ -77,7 +77,7 @@ def test_operands_and_options() -> None:
 def test_nothing_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Operands whose product would take minutes; no array of the size of a result is written."""
     large = np.lib.stride_tricks.as_strided(ones(1), (200, 20_000, 200), (0, 0, 0))
-    monkeypatch.setattr(scattered_pair.ScatteredPair, "multiply", None)
+    monkeypatch.setattr(scattered_pair.ScatteredPair, "compute", None)
     monkeypatch.setattr(matmul_pair, "_moved", None)
     small = ones(4, 8, 4)
     assert "copied" in tw.explain(tw.einsum, "aib,bja->ij", small, small).strategy

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.ops.einsum.elementwise_pair import ElementwisePair
 from tilewright.ops.einsum.labels import Axes, Roles, neighbours, run_of
 from tilewright.ops.einsum.matmul_pair import MatmulPair
-from tilewright.ops.einsum.pair import plan_pair
-from tilewright.ops.einsum.scattered_pair import ScatteredPair
+from tilewright.ops.einsum.pair import PairPlan, PairProblem, plan_pair
 from tilewright.ops.einsum.strategies import PairCosts, PairMethod
+from tilewright.ops.sum_of_products.call import ProductsCall
 
 #: A machine with two multiply-adds of 16 elements in a cycle, and 1 MiB of L2.
 F32 = PairCosts(itemsize=4, rate=32.0, by_tables=True, l2_bytes=1 << 20)
@@ -98,14 +97,11 @@ def test_loops_compute_what_numpy_does(subscripts: str) -> None:
         np.testing.assert_array_equal(out, expected)
 
 
-def planned(
-    subscripts: str, sizes: dict[str, int], dtype: str = "f4"
-) -> MatmulPair | ScatteredPair | ElementwisePair:
+def planned(subscripts: str, sizes: dict[str, int], dtype: str = "f4") -> PairPlan:
     """What is decided for C-contiguous operands."""
-    labels = tuple(subscripts.replace("->", ",").split(","))
-    arrays = [np.zeros([sizes[label] for label in own], np.dtype(dtype)) for own in labels[:2]]
-    shapes, strides = ((arrays[0].shape, arrays[1].shape), (arrays[0].strides, arrays[1].strides))
-    return plan_pair((labels[0], labels[1], labels[2]), shapes, strides, None, np.dtype(dtype))
+    first, second, out = subscripts.replace("->", ",").split(",")
+    a, b = (np.zeros([sizes[label] for label in own], np.dtype(dtype)) for own in (first, second))
+    return plan_pair(PairProblem.of((first, second, out), a, b))
 
 
 @pytest.mark.parametrize("subscripts", ["b,ab->a", "b,ba->a", "ab,b->a", "ba,b->a"])
@@ -118,11 +114,11 @@ def test_a_matrix_comes_before_a_long_vector(subscripts: str) -> None:
 
 def test_a_matrix_that_would_be_copied_is_multiplied_by_elements() -> None:
     """Two summed axes are not one where the matrix stands: copying it takes longer than reading it."""
-    found = planned("cd,bdac->ba", {"a": 37, "b": 41, "c": 22, "d": 27})
-    assert isinstance(found, ElementwisePair)
+    found = planned("cd,bcad->ba", {"a": 37, "b": 41, "c": 22, "d": 27})
+    assert isinstance(found, ProductsCall)
 
 
-@pytest.mark.parametrize(("b", "expected"), [(5, MatmulPair), (200, ElementwisePair)])
+@pytest.mark.parametrize(("b", "expected"), [(5, MatmulPair), (200, ProductsCall)])
 def test_short_runs_of_elements_are_matrices(b: int, expected: type) -> None:
     """Rows of 17 times 5 adjacent elements, of which a kernel of elements walks on 5 in this result."""
     assert isinstance(planned("cdab,cd->adb", {"a": 17, "b": b, "c": 406, "d": 22}, "f8"), expected)

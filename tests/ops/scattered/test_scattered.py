@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,14 +15,14 @@ from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
 from tilewright.ir.primitives.tables import NO_STEP
 from tilewright.ir.text import print_program
-from tilewright.ops.einsum.matmul_pair import MatmulPair
 from tilewright.ops.einsum.scattered_pair import ScatteredPair
 from tilewright.ops.scattered import panels as scattered_panels
 from tilewright.ops.scattered.nest import TABLES
 from tilewright.ops.scattered.panels import PanelShape, ScatterPanels, cut_panels
 from tilewright.ops.scattered.problem import SCATTERED_DTYPES, ScatteredGemm
-from tilewright.ops.scattered.roles import OrderedAxes, StridedAxis, is_swapped, ordered
+from tilewright.ops.scattered.roles import OrderedAxes, is_swapped, ordered
 from tilewright.ops.scattered.tables import Tables, run_scattered, tables_of
+from tilewright.spec.axes import StridedAxis
 from tilewright.spec.dtype import DTYPES
 from tilewright.threads.pool import limited
 
@@ -304,12 +304,9 @@ def test_new_results_in_the_order_of_their_operands(subscripts: str, sizes: dict
     first, second = inputs.split(",")
     order = dict.fromkeys(first + second)
     shape = tuple(sizes[label] for label in out)
-    never_asked = cast("MatmulPair", None)
-    by_tables = ScatteredPair(
-        (first, second, out), tuple(sizes[label] for label in order), shape, never_asked
-    )
+    by_tables = ScatteredPair((first, second, out), tuple(sizes[label] for label in order), shape)
     close(
-        np.asarray(by_tables.multiply(a, b)),
+        np.asarray(by_tables.compute(a, b)),
         exact(subscripts, a, b),
         exact(subscripts, np.abs(a), np.abs(b)),
         "f32",

@@ -23,9 +23,10 @@ from tilewright.ops.gemm.nest import lay_gemm
 from tilewright.ops.gemm.product_nest import SCALARS, Nest, Sizes, Steps
 from tilewright.ops.scattered.nest import SCATTERED_SIZES, TABLES, build_scattered, choose_scattered
 from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.scattered.roles import OrderedAxes, StridedAxis, is_swapped, ordered
+from tilewright.ops.scattered.roles import OrderedAxes, is_swapped, ordered
 from tilewright.ops.unary.nest import Blocks, choose_blocks, lay_unary
 from tilewright.ops.unary.problem import Unary
+from tilewright.spec.axes import StridedAxis
 from tilewright.spec.dtype import I64
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Strategy

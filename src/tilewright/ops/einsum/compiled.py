@@ -41,6 +41,7 @@ from tilewright.ops.gemm.gufuncs import in_order, memory_order
 from tilewright.ops.gemm.operands import result_dtype
 from tilewright.recorder import Numbered, current
 from tilewright.spec.arguments import as_sizes, check_integer, check_text
+from tilewright.spec.axes import row_major
 from tilewright.spec.problem import check_elements
 from tilewright.threads.pool import limited
 
@@ -219,7 +220,7 @@ class TreeCall(Numbered):
             check_elements(f"operand {number}", shape)
         check_elements("the result", network.shape)
         self._places = tuple(
-            (shape, own or _contiguous(shape, dtype.itemsize), dtype.kind)
+            (shape, own or row_major(shape, dtype.itemsize), dtype.kind)
             for shape, own in zip(network.shapes, strides, strict=True)
         )
         self._laid = self._lay(self._places)
@@ -394,19 +395,6 @@ class TreeCall(Numbered):
             self._plans.clear()
         self._plans[places] = laid
         return laid
-
-
-def _contiguous(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """The strides of a C-contiguous array, in bytes; a length of 0 counts as 1.
-
-    >>> _contiguous((2, 0, 3), 4)
-    (12, 12, 4)
-    """
-    found, step = [], itemsize
-    for size in reversed(shape):
-        found.append(step)
-        step *= size or 1
-    return tuple(reversed(found))
 
 
 def known_places(values: Sequence[Any], dtype: DTypeLike | None) -> tuple[list[Any], list[Any], Any]:

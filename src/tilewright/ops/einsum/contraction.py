@@ -9,6 +9,7 @@ from tilewright.errors import ContractionOperands, InvalidSequence, shown
 from tilewright.ops.contraction.dimension import Dimension
 from tilewright.ops.einsum.subscripts import Indexing, lay_over, parse
 from tilewright.spec.arguments import as_integers, as_items
+from tilewright.spec.axes import row_major
 from tilewright.spec.roles import DimensionRole
 
 #: The operands that a contraction has at most.
@@ -32,19 +33,6 @@ class StridedOperand(NamedTuple):
             if size == sizes[label]:
                 found[label] = found.get(label, 0) + stride
         return found
-
-
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of contiguous elements, the last axis fastest.
-
-    >>> row_major((2, 3, 4))
-    (12, 4, 1)
-    """
-    found, step = list[int](), 1
-    for size in reversed(shape):
-        found.append(step)
-        step *= size
-    return tuple(reversed(found))
 
 
 def einsum_dimensions(

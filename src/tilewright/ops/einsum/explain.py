@@ -14,15 +14,13 @@ from tilewright.compiler.operation import kernel_name
 from tilewright.machine.host import host_machine
 from tilewright.ops.einsum.call import plain_array, types_of
 from tilewright.ops.einsum.collapse import Collapse
-from tilewright.ops.einsum.elementwise_pair import ElementwisePair
-from tilewright.ops.einsum.labels import Axes, Roles
 from tilewright.ops.einsum.matmul_pair import MatmulPair, MatrixView
-from tilewright.ops.einsum.pair import plan_pair
+from tilewright.ops.einsum.pair import PairProblem, plan_pair
 from tilewright.ops.einsum.plan import EinsumPlan, make_plan
 from tilewright.ops.einsum.run import EinsumOptions
 from tilewright.ops.einsum.scattered_pair import ScatteredPair
 from tilewright.ops.einsum.steps import PairStep, PermuteStep
-from tilewright.ops.einsum.strategies import PairCosts, PairMethod, PairStrategy
+from tilewright.ops.einsum.strategies import PairMethod
 from tilewright.ops.einsum.subscripts import interleaved
 from tilewright.ops.gemm.operands import find_dtype
 from tilewright.ops.matmul.explain import explain_matmul
@@ -155,32 +153,18 @@ def _moved(step: PermuteStep, seen: Sequence[Array]) -> Told:
 def _met(step: PairStep, seen: Sequence[Array], dtype: np.dtype[Any]) -> Told:
     """Two arrays that meet."""
     a, b = seen[step.left], seen[step.right]
-    pair = plan_pair(step.labels, (a.shape, b.shape), (a.strides, b.strides), None, a.dtype)
-    left, right = (
-        Axes.of(own, array.shape, array.strides) for own, array in zip(step.labels, (a, b), strict=False)
-    )
-    roles, sizes = Roles.of(*step.labels), {**left.sizes, **right.sizes}
-    work, name = prod(sizes.values()), "{},{}->{}".format(*step.labels)
-    decisions = (
-        _decisions(name, PairCosts.of(a.dtype, (left, right)), roles, (left, right)) if roles.summed else ()
-    )
-    call = pair.call(a, b) if isinstance(pair, ElementwisePair) else None
-    if call is not None:
-        kernel = kernel_name(call.problem, host_machine().isa.name)
-        return Told(
-            _untouched(call.shape, dtype),
-            f"{name} {PairMethod.ELEMENTS.value}: {_walk(call)}",
-            kernel,
-            (),
-            work,
-        )
-    match pair.otherwise if isinstance(pair, ElementwisePair) else pair:
+    problem = PairProblem.of(step.labels, a, b)
+    work, name = prod(problem.sizes.values()), "{},{}->{}".format(*step.labels)
+    decisions = _decisions(name, problem) if problem.roles.summed else ()
+    match plan_pair(problem):
+        case ProductsCall() as call:
+            kernel = kernel_name(call.problem, host_machine().isa.name)
+            words = f"{name} {PairMethod.ELEMENTS.value}: {_walk(call)}"
+            return Told(_untouched(call.shape, dtype), words, kernel, (), work)
         case ScatteredPair():
-            made = _untouched(tuple(sizes[label] for label in step.labels[2]), dtype)
-            problem = ScatteredGemm(find_dtype(a.dtype))
-            kernel = kernel_name(problem, host_machine().isa.name)
+            kernel = kernel_name(ScatteredGemm(find_dtype(a.dtype)), host_machine().isa.name)
             words = f"{name} {PairMethod.TABLES.value}: five loops around operands packed through tables"
-            return Told(made, words, kernel, decisions, work)
+            return Told(_untouched(problem.shape, dtype), words, kernel, decisions, work)
         case MatmulPair() as views:
             made = views.result.of(_untouched(views.result.product, dtype))
             if views.by_elements:
@@ -209,18 +193,13 @@ def _seen(view: MatrixView, array: Array) -> Array:
     return _untouched(view.shape or shape, array.dtype)
 
 
-def _decisions(name: str, costs: PairCosts, roles: Roles, operands: tuple[Axes, Axes]) -> tuple[str, ...]:
+def _decisions(name: str, problem: PairProblem) -> tuple[str, ...]:
     """The ways to multiply a pair, the one that is taken first."""
-    taken = costs.cheapest(roles, *operands)
-    others = [strategy for strategy in costs.candidates(roles, *operands) if strategy != taken]
+    costs, given = problem.costs, (problem.roles, *problem.axes)
+    taken = costs.cheapest(*given)
+    others = [strategy for strategy in costs.candidates(*given) if strategy != taken]
     others.sort(key=lambda strategy: strategy.cycles)
-    return (
-        f"yes  {name} {_described(taken)}",
-        *(f"no   {name} {_described(strategy)}" for strategy in others[:_OTHERS]),
+    return tuple(
+        f"{'yes' if strategy is taken else 'no '}  {name} {strategy}: {strategy.cycles:,.0f} cycles estimated"
+        for strategy in (taken, *others[:_OTHERS])
     )
-
-
-def _described(strategy: PairStrategy) -> str:
-    """One way and its cost."""
-    copied = f", {' and '.join(strategy.copied)} copied" if strategy.copied else ""
-    return f"{strategy.method.value}{copied}: {strategy.cycles:,.0f} cycles estimated"

@@ -11,6 +11,7 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
+from tilewright.spec.axes import row_major
 from tilewright.spec.roles import DimensionRole
 
 
@@ -30,13 +31,10 @@ class Axes(NamedTuple):
         """Those of a contiguous array with axes in the order of its labels.
 
         >>> Axes.adjacent("ij", {"i": 2, "j": 3}, 8).steps
-        {'j': 8, 'i': 24}
+        {'i': 24, 'j': 8}
         """
-        steps, step = {}, itemsize
-        for label in reversed(labels):
-            steps[label] = step
-            step *= max(sizes[label], 1)
-        return cls({label: sizes[label] for label in labels}, steps)
+        shape = tuple(sizes[label] for label in labels)
+        return cls.of(labels, shape, row_major(shape, itemsize))
 
     def fuse(self, labels: str) -> bool:
         """Whether these axes, in this order, form one axis of a single stride.

@@ -118,19 +118,6 @@ class MatmulPair(NamedTuple):
     transposed: bool
     stacks: tuple[int, ...] = ()
 
-    def multiply(self, a: Array, b: Array) -> Array:
-        """The result in memory of its own."""
-        first, second = self.a.of(a), self.b.of(b)
-        if self.by_elements:
-            check_elements("a result", self.result.product)
-            return self.result.of(_multiplied(first, second, None, None))
-        if self.transposed:
-            first, second = second, first
-        if self.stacks and first.dtype == second.dtype:
-            check_elements("a result", self.result.product)
-            return self.result.of(self._each(first, second, new_array(self.result.product, first.dtype)))
-        return self.result.of(multiplied(first, second))
-
     def _each(self, first: Array, second: Array, found: Array) -> Array:
         """The product of stacks in several axes: machine code takes the last of these, a loop the others."""
         axes = len(self.stacks)
@@ -142,23 +129,21 @@ class MatmulPair(NamedTuple):
             multiplied(first[place], second[place], found[place])
         return found
 
-    def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
-        """The result in `out`, or in memory of its own; computed in a type of its own."""
+    def compute(
+        self, a: Array, b: Array, out: Array | None = None, dtype: np.dtype[Any] | None = None
+    ) -> Array:
+        """The result in `out`, or in memory of its own; computed in a type of its own if there is one."""
         first, second = self.a.of(a), self.b.of(b)
         if self.transposed:
             first, second = second, first
         target = None if out is None else self.result.target(out)
-        if (
-            target is not None
-            and self.stacks
-            and first.dtype == second.dtype == target.dtype
-            and dtype is None
-        ):
-            self._each(first, second, target)
-            assert out is not None
-            return out
+        if target is None:
+            check_elements("a result", self.result.product)
         if self.by_elements:
             found = _multiplied(first, second, target, dtype)
+        elif self.stacks and dtype is None and first.dtype == second.dtype == _dtype_of(target, first):
+            made = new_array(self.result.product, first.dtype) if target is None else target
+            found = self._each(first, second, made)
         else:
             found = multiplied(first, second, target, dtype=dtype)
         if out is None:
@@ -166,6 +151,11 @@ class MatmulPair(NamedTuple):
         if target is None:
             store(self.result.of(found), out)
         return out
+
+
+def _dtype_of(target: Array | None, otherwise: Array) -> np.dtype[Any]:
+    """The type of an array that is written, which by default is that of another one."""
+    return otherwise.dtype if target is None else target.dtype
 
 
 def _multiplied(a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:

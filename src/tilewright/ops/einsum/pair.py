@@ -1,21 +1,21 @@
-"""Plans for contracting two arrays: the strategy that costs least, by labels, shapes and strides."""
+"""Contractions of two arrays: the problem, and its plan, the strategy that costs least."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tilewright.calls.operands import Array
-from tilewright.ops.einsum.elementwise_pair import ElementwisePair
 from tilewright.ops.einsum.labels import Axes, Roles, count, neighbours
 from tilewright.ops.einsum.matmul_pair import MatmulPair, MatrixView, ResultView
 from tilewright.ops.einsum.scattered_pair import ScatteredPair
 from tilewright.ops.einsum.strategies import MOST_STACKS, PairCosts, PairMethod, PairStrategy
-from tilewright.ops.sum_of_products.call import plan_products
+from tilewright.ops.sum_of_products.call import ProductsCall, plan_products
+from tilewright.spec.axes import row_major
 
 #: Plans kept; one takes about 50 us to make.
 _PLANS = 2048
@@ -25,57 +25,129 @@ _PLANS = 2048
 _LONG_READS = 1 << 18
 
 
+class PairProblem(NamedTuple):
+    """The contraction of two arrays: all that its plan depends on.
+
+    Attributes
+    ----------
+    labels : of both operands and of the result; a character for each axis.
+    shapes, strides : of both operands, strides in bytes.
+    dtype : of the first operand.
+    target : the strides of the array that receives the result; None: it may have any layout.
+    uniform : whether operands and result have the one type and are aligned, as kernels by tables and by
+        elements need them; others are left to `matmul`.
+    """
+
+    labels: tuple[str, str, str]
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    strides: tuple[tuple[int, ...], tuple[int, ...]]
+    dtype: np.dtype[Any]
+    target: tuple[int, ...] | None = None
+    uniform: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        labels: tuple[str, str, str],
+        a: Array,
+        b: Array,
+        out: Array | None = None,
+        dtype: np.dtype[Any] | None = None,
+    ) -> PairProblem:
+        """That of arrays; `dtype` is as in `contract`."""
+        kind = a.dtype
+        arrays = (a, b) if out is None else (a, b, out)
+        # NumPy says that float64 == None.
+        uniform = (dtype is None or dtype == kind) and all(
+            array.dtype == kind and array.flags.aligned for array in arrays
+        )
+        target = None if out is None else out.strides
+        return cls(labels, (a.shape, b.shape), (a.strides, b.strides), kind, target, uniform)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The length of each label, in the order in which they occur."""
+        return {
+            label: size
+            for labels, shape in zip(self.labels, self.shapes, strict=False)
+            for label, size in zip(labels, shape, strict=True)
+        }
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the result."""
+        sizes = self.sizes
+        return tuple(sizes[label] for label in self.labels[2])
+
+    @property
+    def axes(self) -> tuple[Axes, Axes, Axes | None]:
+        """Lengths and strides of the labels of both operands and of the result, if they are known."""
+        a, b = (Axes.of(*given) for given in zip(self.labels[:2], self.shapes, self.strides, strict=True))
+        return a, b, None if self.target is None else Axes.of(self.labels[2], self.shape, self.target)
+
+    @property
+    def roles(self) -> Roles:
+        """The roles of its labels."""
+        return Roles.of(*self.labels)
+
+    @property
+    def costs(self) -> PairCosts:
+        """The cost model: without tables where they cannot locate all elements."""
+        found = PairCosts.of(self.dtype, self.axes[:2])
+        steps = (step for strides in (*self.strides, self.target or ()) for step in strides)
+        whole = self.uniform and not any(step % self.dtype.itemsize for step in steps)
+        return found if whole else found._replace(by_tables=False)
+
+    def products(self) -> ProductsCall | None:
+        """The call of a kernel of elements; None where none suits. It writes contiguous results."""
+        shape, labels_out = self.shape, self.labels[2]
+        contiguous = row_major(shape, self.dtype.itemsize)
+        placed = self.target is None or all(
+            size == 1 or step == wanted
+            for size, step, wanted in zip(shape, self.target, contiguous, strict=True)
+        )
+        if not (self.uniform and placed):
+            return None
+        return plan_products(self.labels[:2], labels_out, self.dtype, self.shapes, self.strides)
+
+
+PairPlan: TypeAlias = MatmulPair | ScatteredPair | ProductsCall
+
+
 @lru_cache(maxsize=_PLANS)
-def plan_pair(
-    labels: tuple[str, str, str],
-    shapes: tuple[tuple[int, ...], tuple[int, ...]],
-    strides: tuple[tuple[int, ...], tuple[int, ...]],
-    target: tuple[int, ...] | None = None,
-    dtype: np.dtype[Any] | None = None,
-) -> MatmulPair | ScatteredPair | ElementwisePair:
-    """How operands of these labels (those of the result last), shapes and strides are multiplied.
+def plan_pair(problem: PairProblem) -> PairPlan:
+    """How two arrays are contracted.
 
     Axes of one role become one where all their neighbours are evenly apart; others are loops around the
     product, or an operand is copied, or tables say where elements stand: whatever costs least
-    (`strategies.py`).
-
-    Parameters
-    ----------
-    target : the strides of the array that receives the result; None: it may have any layout.
-    dtype : of both operands and the result; None: any, of elements as large as the smallest step.
+    (`strategies.py`). Without a sum, or where one operand has no axis of its own, elements are multiplied one
+    by one if a kernel does that; else `matmul` or NumPy does.
 
     Before: "aib,bja->ij" of C-contiguous arrays. After: A (i, a, b) as a matrix of copies, or B (j, a, b).
     """
-    labels_out = labels[2]
-    a, b = (Axes.of(*given) for given in zip(labels[:2], shapes, strides, strict=True))
-    sizes = {**a.sizes, **b.sizes}
-    roles = Roles.of(*labels)
-    shape = tuple(sizes[label] for label in labels_out)
+    roles, sizes, costs = problem.roles, problem.sizes, problem.costs
     if not roles.summed:
-        return ElementwisePair(labels, _by_elements(labels, sizes))
-    c = None if target is None else Axes.of(labels_out, shape, target)
-    costs = PairCosts.of(dtype, (a, b))
-    strategy = costs.cheapest(roles, a, b, c)
-    two_vectors = int(costs.rate)
+        call = problem.products()
+        return _by_elements(problem.labels, sizes) if call is None else call
+    strategy = costs.cheapest(roles, *problem.axes)
     if strategy.method is PairMethod.TABLES:
-        # Arrays that tables do not serve, such as those in another byte order, are copied where they have to.
-        copying = costs._replace(by_tables=False).cheapest(roles, a, b, c)
-        pairing = _matmul_pair(labels, roles, copying, (a, b, c), two_vectors)
-        return ScatteredPair(labels, tuple(sizes.values()), shape, pairing)
-    pairing = _matmul_pair(labels, roles, strategy, (a, b, c), two_vectors)
-    if roles.rows and roles.columns:
-        return pairing
-    by_products = ElementwisePair(labels, pairing)
-    matrix = "a" if roles.rows else "b"
+        return ScatteredPair(problem.labels, tuple(sizes.values()), problem.shape)
+    if not (roles.rows and roles.columns):
+        call = problem.products()
+        if call is not None and not _is_read_by_rows(roles, strategy, sizes, call, int(costs.rate)):
+            return call
+    return _matmul_pair(problem.labels, roles, strategy, problem.axes, int(costs.rate))
+
+
+def _is_read_by_rows(
+    roles: Roles, strategy: PairStrategy, sizes: Mapping[str, int], call: ProductsCall, two_vectors: int
+) -> bool:
+    """Whether `matmul` reads more adjacent elements of a matrix beside a vector than a kernel of elements."""
     own = strategy.rows + strategy.columns
-    if own and matrix not in strategy.copied and prod(sizes.values()) > _LONG_READS:
-        if not roles.batch:
-            return pairing
-        # More of the matrix is contiguous than a kernel of elements reads at once.
-        call = dtype and plan_products(labels[:2], labels_out, dtype, shapes, strides)
-        if call and call.run < 2 * min(two_vectors, count(own, sizes)):
-            return pairing
-    return by_products
+    matrix = "a" if roles.rows else "b"
+    if not own or matrix in strategy.copied or prod(sizes.values()) <= _LONG_READS:
+        return False
+    return not roles.batch or call.run < 2 * min(two_vectors, count(own, sizes))
 
 
 def _matmul_pair(
@@ -218,9 +290,12 @@ def contract(
     >>> contract(a, b, "ijk", "kjl", "li").shape
     (5, 2)
     """
-    shapes, strides = (a.shape, b.shape), (a.strides, b.strides)
-    target = None if out is None else out.strides
-    pairing = plan_pair((labels_a, labels_b, labels_out), shapes, strides, target, a.dtype)
-    if out is None and dtype is None:
-        return np.asarray(pairing.multiply(a, b))  # products of vectors are scalars
-    return np.asarray(pairing.compute(a, b, out, dtype))
+    plan = plan_pair(PairProblem.of((labels_a, labels_b, labels_out), a, b, out, dtype))
+    match plan:
+        case MatmulPair():
+            found = plan.compute(a, b, out, dtype)
+        case ScatteredPair():
+            found = plan.compute(a, b, out)
+        case ProductsCall():
+            found = plan(a, b, out=out)
+    return np.asarray(found)  # products of vectors are scalars

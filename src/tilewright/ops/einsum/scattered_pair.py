@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,11 +13,9 @@ from tilewright.calls.operands import Array
 from tilewright.calls.recording import new_array
 from tilewright.compiler.kernel import Kernel
 from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.scattered.roles import StridedAxis, is_swapped, ordered
+from tilewright.ops.scattered.roles import is_swapped, ordered
 from tilewright.ops.scattered.tables import Tables, run_scattered, tables_of
-
-if TYPE_CHECKING:
-    from tilewright.ops.einsum.matmul_pair import MatmulPair
+from tilewright.spec.axes import StridedAxis
 
 #: NumPy's types whose sums are kept in the same type, and the kernel's name of each.
 TABLE_TYPES: dict[np.dtype[Any], str] = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
@@ -104,28 +102,17 @@ class ScatteredPair(NamedTuple):
     labels : of both operands and the result.
     sizes : of the labels of both operands, each once.
     shape : of the result.
-    copying : how types and places are multiplied that have no such kernel.
     """
 
     labels: tuple[str, str, str]
     sizes: tuple[int, ...]
     shape: tuple[int, ...]
-    copying: MatmulPair
 
-    def multiply(self, a: Array, b: Array) -> Array:
-        """The result in memory of its own."""
-        return self.compute(a, b, None, None)
-
-    def compute(self, a: Array, b: Array, out: Array | None, dtype: np.dtype[Any] | None) -> Array:
+    def compute(self, a: Array, b: Array, out: Array | None = None) -> Array:
         """The result in `out`, or in memory of its own."""
-        kind = a.dtype
-        if kind not in TABLE_TYPES or b.dtype != kind or (dtype is not None and dtype != kind):
-            return self.copying.compute(a, b, out, dtype)
-        found = self._new(kind, (a.strides, b.strides)) if out is None else out
-        arrays = (a, b, found)
-        if found.dtype != kind or not all(_whole(array) for array in arrays):
-            return self.copying.compute(a, b, out, dtype)
-        call = _call(kind, self.labels, self.sizes, (a.strides, b.strides, found.strides))
+        kind, strides = a.dtype, (a.strides, b.strides)
+        found = self._new(kind, strides) if out is None else out
+        call = _call(kind, self.labels, self.sizes, (*strides, found.strides))
         first, second = (b, a) if call.swapped else (a, b)
         run_scattered(call.kernel, (first, second, found), call.tables)
         return found
@@ -136,9 +123,3 @@ class ScatteredPair(NamedTuple):
         order = _memory_order(self.labels, sizes, strides)
         found = new_array(tuple(self.shape[axis] for axis in order), dtype)
         return found.transpose(np.argsort(order))
-
-
-def _whole(array: Array) -> bool:
-    """Whether elements are aligned, and strides are multiples of the element size."""
-    size = array.itemsize
-    return bool(array.flags.aligned) and not any(step % size for step in array.strides)

@@ -56,6 +56,10 @@ class PairStrategy(NamedTuple):
     summed: str
     loops: str
 
+    def __str__(self) -> str:
+        copied = {"": "", "a": ", the first copied", "b": ", the second copied", "ab": ", both copied"}
+        return self.method.value + copied[self.copied]
+
 
 class PairCosts(NamedTuple):
     """The cost model of pairs for one element type on one machine.
@@ -101,6 +105,8 @@ class PairCosts(NamedTuple):
         >>> cheapest("bij", "bjk").copied, cheapest("ijb", "jkb").copied
         ('', 'ab')
         """
+        if not roles.summed:
+            return self._by_elements(roles, a, b)
         in_place = self._in_place(roles, a, b, c)
         if in_place is not None and in_place.cycles <= NEAR_BOUND * self._least(roles, a, b):
             return in_place
@@ -184,6 +190,13 @@ class PairCosts(NamedTuple):
             call = call * calls if calls <= MOST_STACKS else in_python
         method = PairMethod.LOOPS if loops else PairMethod.IN_PLACE
         return PairStrategy(items * each + call, method, "", rows, columns, summed, loops)
+
+    def _by_elements(self, roles: Roles, a: Axes, b: Axes) -> PairStrategy:
+        """The one strategy where nothing is summed: memory decides."""
+        core = self.core
+        written = count(roles.batch + roles.rows + roles.columns, {**a.sizes, **b.sizes})
+        cycles = written * (core.store_cycles + 2 * core.load_cycles) + core.call_cycles
+        return PairStrategy(cycles, PairMethod.ELEMENTS, "", roles.rows, roles.columns, "", "")
 
     def _by_tables(self, roles: Roles, a: Axes, b: Axes, c: Axes | None) -> float:
         """Cycles of the five loops whose operands are packed through tables of offsets."""

@@ -10,7 +10,7 @@ from tilewright.compiler.peak import measure_peak
 from tilewright.machine.host import host_machine
 from tilewright.macro.cost import copy_cycles
 from tilewright.ops.einsum.labels import Axes, Roles, count
-from tilewright.ops.einsum.strategies import PairCosts, PairMethod
+from tilewright.ops.einsum.strategies import PairCosts
 from tilewright.ops.einsum.tree import Leaf, Pair, Permutation, Tree, name_of, names_of, path_of_tree, walk
 from tilewright.spec.dtype import F32
 
@@ -134,7 +134,9 @@ def explain_tree(
                 taken = [places.pop(), places.pop()][::-1]
                 target = Axes.adjacent(node.labels, sizes, costs.itemsize)
                 c = target if as_given or node is not tree else None
-                cycles, how = _described(node, (taken[0], taken[1]), c, costs)
+                roles = Roles.of(node.left.labels, node.right.labels, node.labels)
+                strategy = costs.cheapest(roles, taken[0], taken[1], c)
+                cycles, how = strategy.cycles, str(strategy)
                 flops = 2 * count(node.of_both, sizes)
         made = Axes.adjacent(node.labels, sizes, costs.itemsize)
         moved = sum(axes.elements for axes in (*taken, made)) * costs.itemsize
@@ -148,18 +150,3 @@ def explain_tree(
 def _sizes(node: Pair | Permutation, sizes: Mapping[str, int]) -> str:
     labels = node.of_both if isinstance(node, Pair) else node.labels
     return " ".join(f"{name_of(label)}={sizes[label]}" for label in labels)
-
-
-def _described(
-    node: Pair, operands: tuple[Axes, Axes], c: Axes | None, costs: PairCosts
-) -> tuple[float, str]:
-    """The cycles of a pair, and its way in words."""
-    roles = Roles.of(node.left.labels, node.right.labels, node.labels)
-    if not roles.summed:
-        written = count(node.labels, {**operands[0].sizes, **operands[1].sizes})
-        core = costs.core
-        each = core.store_cycles + 2 * core.load_cycles
-        return written * each + core.call_cycles, PairMethod.ELEMENTS.value
-    strategy = costs.cheapest(roles, *operands, c)
-    copied = {"": "", "a": ", the first copied", "b": ", the second copied", "ab": ", both copied"}
-    return strategy.cycles, strategy.method.value + copied[strategy.copied]

@@ -141,7 +141,7 @@ def _of_integers(op: RowOp, x: Array, target: Array, along: tuple[int, ...]) -> 
             call = plan_products((labels,), kept, wide.dtype, (wide.shape,), (wide.strides,))
         if call is not None:
             found = target if target.flags.c_contiguous else new_array(target.shape, target.dtype)
-            call.into((wide,), found)
+            call(wide, out=found)
             if found is not target:
                 copy_to(target, found)
             return

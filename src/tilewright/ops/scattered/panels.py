@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.ir.primitives.tables import NO_STEP
 from tilewright.micro.tiles.dispatch import PARTIAL_HEIGHTS
-from tilewright.ops.scattered.roles import StridedAxis
+from tilewright.spec.axes import StridedAxis, fused_axes
 
 #: What a register tile takes longer whose part of C has no steps, in depths: it is stored in a buffer and
 #: copied, by estimate six cycles for a vector of C, of which a depth computes two in a cycle.
@@ -36,21 +36,6 @@ def offsets_of(axes: Sequence[StridedAxis], operand: str) -> Array:
     for axis in axes:
         steps = np.arange(axis.size, dtype=np.int64) * axis.step(operand)
         found = (found[:, np.newaxis] + steps).reshape(-1)
-    return found
-
-
-def fused(axes: Sequence[StridedAxis]) -> list[StridedAxis]:
-    """Neighbours become one dimension where one stride leads through both, in every operand.
-
-    >>> fused([StridedAxis(2, 60, None, 30), StridedAxis(3, 20, None, 10), StridedAxis(5, 1, None, 2)])
-    [StridedAxis(size=6, a=20, b=None, c=10), StridedAxis(size=5, a=1, b=None, c=2)]
-    """
-    found: list[StridedAxis] = []
-    for axis in axes:
-        if found and all(found[-1].step(name) == axis.step(name) * axis.size for name in "abc"):
-            found[-1] = axis._replace(size=found[-1].size * axis.size)
-        elif axis.size != 1:
-            found.append(axis)
     return found
 
 
@@ -192,7 +177,7 @@ def cut_panels(axes: Sequence[StridedAxis], operand: str, cut: PanelShape, other
     if not all(axis.size for axis in axes):
         none = np.zeros((0, width), np.int64)
         return ScatterPanels.of(none, none, none[:, 0])
-    axes = fused(axes) or [StridedAxis(1, 0, 0, 0)]
+    axes = fused_axes(axes) or [StridedAxis(1, 0, 0, 0)]
     last = axes[-1]
     near = min(reversed(axes), key=lambda axis: abs(axis.step(operand)))
     rest = [axis for axis in axes[:-1] if axis is not near]

@@ -5,26 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tilewright.spec.axes import StridedAxis
 from tilewright.spec.roles import DimensionRole
-
-
-class StridedAxis(NamedTuple):
-    """A dimension of a contraction: its length, and its stride in each operand that has it, in elements."""
-
-    size: int
-    a: int | None
-    b: int | None
-    c: int | None
-
-    @property
-    def role(self) -> DimensionRole | None:
-        """The role by the operands that have the dimension."""
-        return DimensionRole.of(self.a is not None, self.b is not None, self.c is not None)
-
-    def step(self, operand: str) -> int:
-        """The stride in one operand, 0 where it lacks the dimension."""
-        found: int | None = getattr(self, operand)
-        return found or 0
 
 
 class OrderedAxes(NamedTuple):

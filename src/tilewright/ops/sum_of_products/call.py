@@ -14,6 +14,7 @@ from tilewright.calls.operands import Array, data_address
 from tilewright.calls.recording import new_array
 from tilewright.compiler.kernel import Kernel
 from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts, Walk
+from tilewright.spec.axes import StridedAxis, fused_axes, row_major
 from tilewright.spec.dtype import DTYPES, DType, find_numpy_dtype
 
 #: Multiply-adds that take as long as reading one element: 60 per nanosecond, compared with 8 elements.
@@ -32,31 +33,6 @@ def _computed(dtype: np.dtype[Any]) -> DType | None:
         return DTYPES.get(f"i{8 * dtype.itemsize}")
     found = find_numpy_dtype(dtype)
     return found if found in SUM_DTYPES else None
-
-
-class _CommonAxis(NamedTuple):
-    """An axis of all arrays: its length, and elements from one position to the next in each."""
-
-    length: int
-    steps: tuple[int, ...]
-
-
-def _merged(axes: Sequence[_CommonAxis]) -> list[_CommonAxis]:
-    """Axes, outermost first, with neighbours fused that have one stride in every array.
-
-    >>> _merged([_CommonAxis(3, (20, 4)), _CommonAxis(5, (4, 0)), _CommonAxis(4, (1, 0))])
-    [_CommonAxis(length=3, steps=(20, 4)), _CommonAxis(length=20, steps=(1, 0))]
-    """
-    found: list[_CommonAxis] = []
-    for axis in axes:
-        evenly = found and all(
-            outer == axis.length * inner for outer, inner in zip(found[-1].steps, axis.steps, strict=True)
-        )
-        if evenly:
-            found[-1] = _CommonAxis(found[-1].length * axis.length, axis.steps)
-        else:
-            found.append(axis)
-    return found
 
 
 class ProductsCall(NamedTuple):
@@ -82,17 +58,13 @@ class ProductsCall(NamedTuple):
         """Elements that vectors go along: summed ones where all operands walk these, else of the result."""
         return self.numbers[4 if self.problem.walk is Walk.ALONG else 3]
 
-    def __call__(self, *operands: Array) -> Array:
-        """The result."""
-        found = new_array(self.shape, operands[0].dtype)
-        self.into(operands, found)
-        return found
-
-    def into(self, operands: Sequence[Array], out: Array) -> None:
-        """Writes the result into a C-contiguous array."""
+    def __call__(self, *operands: Array, out: Array | None = None) -> Array:
+        """The result in `out`, which is C-contiguous, or in memory of its own."""
+        found = new_array(self.shape, operands[0].dtype) if out is None else out
         factors = operands[::-1] if self.swapped else operands
         kernel: Kernel = kernel_for(self.problem)
-        kernel.launch((*map(data_address, (*factors, out)), *self.numbers), self.work)
+        kernel.launch((*map(data_address, (*factors, found)), *self.numbers), self.work)
+        return found
 
 
 @lru_cache(maxsize=_PLANS)
@@ -134,101 +106,79 @@ def plan_products(
     shape = tuple(sizes[label] for label in wanted)
     if 0 in sizes.values():
         return None
-    result, step = {}, 1
-    for label in reversed(wanted):
-        result[label], step = step, step * sizes[label]
-    axes = {
-        label: _CommonAxis(size, (*(found.get(label, 0) for found in steps), result.get(label, 0)))
-        for label, size in sizes.items()
-        if size > 1
-    }
-    kept = _merged([axes[label] for label in wanted if label in axes])
-    summed = _merged(
-        sorted(
-            (axis for label, axis in axes.items() if label not in wanted),
-            key=lambda axis: -abs(axis.steps[0]),
-        )
+    arrays = (steps[0], steps[1] if len(steps) > 1 else {}, dict(zip(wanted, row_major(shape), strict=True)))
+    axes = {label: StridedAxis(size, *(own.get(label) for own in arrays)) for label, size in sizes.items()}
+    kept = fused_axes(axes[label] for label in wanted)
+    far_first = sorted(
+        (axis for label, axis in axes.items() if label not in wanted), key=lambda axis: -abs(axis.step("a"))
     )
-    return _arranged(kind, kept, summed, shape, len(labels))
+    return _call(kind, len(labels), kept, fused_axes(far_first), shape)
 
 
-def _arranged(
-    kind: DType, kept: list[_CommonAxis], summed: list[_CommonAxis], shape: tuple[int, ...], factors: int
+def _call(
+    kind: DType, factors: int, kept: list[StridedAxis], summed: list[StridedAxis], shape: tuple[int, ...]
 ) -> ProductsCall | None:
-    """Which axes are rows, columns and turns."""
-    if summed:
-        found, swapped = _sums(kept, summed, factors)
-    elif factors == 2:
-        found, swapped = _products(kept)
-    else:
-        return None
+    """The call for fused axes, if a kernel walks them."""
+    found = _sums(kept, summed, factors) if summed else _products(kept) if factors == 2 else None
     if found is None:
         return None
-    walk, axes = found
-    lengths = tuple(axis.length for axis in axes)
-    order = _ORDERS[factors, swapped]
-    strides = tuple(0 if place is None else axis.steps[place] for place in order for axis in axes)
-    work = ELEMENT_WORK * prod(lengths)
-    return ProductsCall(SumOfProducts(walk, factors, kind), swapped, shape, (*lengths, *strides), work)
+    lengths = tuple(axis.size for axis in found.axes)
+    order = "bac" if found.swapped else "abc"
+    strides = tuple(axis.step(operand) for operand in order for axis in found.axes)
+    problem, work = SumOfProducts(found.walk, factors, kind), ELEMENT_WORK * prod(lengths)
+    return ProductsCall(problem, found.swapped, shape, (*lengths, *strides), work)
 
 
-#: Which steps of an axis are those of x, y and z, by the number of factors and whether they are swapped.
-_ORDERS: dict[tuple[int, bool], tuple[int | None, ...]] = {
-    (1, False): (0, None, 1),
-    (2, False): (0, 1, 2),
-    (2, True): (1, 0, 2),
-}
+class _Arrangement(NamedTuple):
+    """Which axes are batch, outer ones, turns, rows and columns, and whether the second operand is x."""
+
+    walk: Walk
+    axes: Sequence[StridedAxis]
+    swapped: bool = False
 
 
 #: Elements up to which single ones take less time than a call of anything else.
 _FEW = 1 << 12
 
-
-def _few(axes: Sequence[_CommonAxis]) -> bool:
-    return prod(axis.length for axis in axes) <= _FEW
-
-
-def _none(factors: int) -> _CommonAxis:
-    return _CommonAxis(1, (0,) * (factors + 1))
+#: In place of an axis that is missing.
+_NO_AXIS = StridedAxis(1, None, None, None)
 
 
-def _sums(
-    kept: list[_CommonAxis], summed: list[_CommonAxis], factors: int
-) -> tuple[tuple[Walk, tuple[_CommonAxis, ...]] | None, bool]:
-    """Up to three axes that are kept and two that are summed; adjacent elements make the vectors.
+def _few(axes: Sequence[StridedAxis]) -> bool:
+    return prod(axis.size for axis in axes) <= _FEW
 
-    Whether the second operand is x comes with it.
-    """
+
+def _sums(kept: list[StridedAxis], summed: list[StridedAxis], factors: int) -> _Arrangement | None:
+    """Up to three axes that are kept and two that are summed; adjacent elements make the vectors."""
     if len(kept) > 3 or len(summed) > 2:
-        return None, False
-    none = _none(factors)
-    outer = [none] * (3 - len(kept)) + kept
-    first, last = (none, summed[0]) if len(summed) == 1 else summed
+        return None
+    outer = [_NO_AXIS] * (3 - len(kept)) + kept
+    first, last = (_NO_AXIS, summed[0]) if len(summed) == 1 else summed
     axes = (*outer[:2], first, outer[2], last)
-    if all(step == 1 for step in last.steps[:factors]):
-        return (Walk.ALONG, axes), False
-    match outer[2].steps:
-        case (1, 1) | (1, 1, 1):
-            return (Walk.ACROSS, axes), False
-        case (1, 0, 1):
-            return (Walk.WEIGHTED, axes), False
-        case (0, 1, 1):
-            return (Walk.WEIGHTED, axes), True
+    if last.steps[:factors] == (1, 1)[:factors]:
+        return _Arrangement(Walk.ALONG, axes)
+    match outer[2].steps, factors:
+        case ((1, 1, 1), 2) | ((1, 0, 1), 1):
+            return _Arrangement(Walk.ACROSS, axes)
+        case (1, 0, 1), 2:
+            return _Arrangement(Walk.WEIGHTED, axes)
+        case (0, 1, 1), 2:
+            return _Arrangement(Walk.WEIGHTED, axes, swapped=True)
         case _:
-            return ((Walk.APART, axes) if factors == 1 or _few(kept + summed) else None), False
+            return _Arrangement(Walk.APART, axes) if factors == 1 or _few(kept + summed) else None
 
 
-def _products(kept: list[_CommonAxis]) -> tuple[tuple[Walk, tuple[_CommonAxis, ...]] | None, bool]:
-    """Up to five axes; the last is that of vectors. Whether the second operand is x comes with it."""
+def _products(kept: list[StridedAxis]) -> _Arrangement | None:
+    """Up to five axes; the last is that of vectors."""
     if len(kept) > 5 or not kept:
-        return None, False
-    axes = [_none(2)] * (5 - len(kept)) + kept
+        return None
+    axes = [_NO_AXIS] * (5 - len(kept)) + kept
     match axes[-1].steps[:2]:
         case (1, 1):
-            return (Walk.EACH, tuple(axes)), False
+            return _Arrangement(Walk.EACH, axes)
         case (0, 1):
-            return (Walk.SPREAD, tuple(axes)), False
+            return _Arrangement(Walk.SPREAD, axes)
         case (1, 0):
-            return (Walk.SPREAD, tuple(axes)), True
+            return _Arrangement(Walk.SPREAD, axes, swapped=True)
         case _:
-            return ((Walk.SINGLE, tuple(axes)) if _few(kept) else None), False
+            return _Arrangement(Walk.SINGLE, axes) if _few(kept) else None
