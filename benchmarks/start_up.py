@@ -42,11 +42,11 @@ import numpy as np, tilewright as tw
 from tilewright.llvm.target import emit_object
 from tilewright.machine.host import host_machine
 from tilewright.compiler.pipeline import run_stages
-from tilewright.ops.scattered.problem import ScatteredGemm
+from tilewright.ops.contraction.problem import table_contraction
 machine = host_machine()
 tw.matmul(np.ones((2, 2), np.float32), np.ones((2, 2), np.float32))
 begin = time.perf_counter()
-written = run_stages(ScatteredGemm("f32"), machine, until="llvm")
+written = run_stages(table_contraction("f32"), machine, until="llvm")
 middle = time.perf_counter()
 emit_object(written.llvm, written.name, machine)
 end = time.perf_counter()

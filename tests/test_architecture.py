@@ -61,7 +61,6 @@ ORDERS = {
         "elementwise",
         "rows",
         "sum_of_products",
-        "scattered",
         "quantized",
         "packing",
         "transpose",

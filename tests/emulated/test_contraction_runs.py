@@ -21,8 +21,7 @@ from tilewright.macro.blocking import Blocking
 from tilewright.ops.contraction.memory import reach
 from tilewright.ops.contraction.primitive import swaps, table_axes
 from tilewright.ops.contraction.problem import Main
-from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.scattered.tables import tables_of
+from tilewright.ops.contraction.tables.tables import tables_of
 from tilewright.spec.dtype import DTYPES, F32
 
 #: The first machine of each row, unit and length of vectors.
@@ -66,7 +65,7 @@ def contraction_case(kernel: Emitted, configured: Configured, turn: int) -> Case
     if problem.main is Main.PACKED_GEMM and problem.primitive:
         assert isinstance(kernel.cut, Blocking)
         axes = table_axes(known, swapped=swaps(problem))
-        tables = tables_of(ScatteredGemm(problem.dtype), kernel.machine, kernel.cut, axes)
+        tables = tables_of(problem.types.acc, kernel.machine, kernel.cut, axes)
         placed += [
             Placed(table.tobytes(), argument=number)
             for number, table in enumerate(tables.arrays, len(placed))

@@ -37,7 +37,7 @@ from tilewright.errors import (
 )
 from tilewright.ops.einsum.matmul_pair import MatmulPair
 from tilewright.ops.einsum.pair import PairProblem, plan_pair
-from tilewright.ops.einsum.scattered_pair import ScatteredPair
+from tilewright.ops.einsum.table_pair import TablePair
 
 
 def _each(*texts: str, **sizes: int) -> dict[str, dict[str, int]]:
@@ -411,7 +411,7 @@ def test_large_operands_are_multiplied_where_they_stand(dtype: type) -> None:
     subscripts = "acgx,ygbx->abcy"
     labels = ("acgx", "ygbx", "abcy")
     pairing = plan_pair(PairProblem.of(labels, a, b))
-    assert isinstance(pairing, ScatteredPair)
+    assert isinstance(pairing, TablePair)
     expected = np.einsum(subscripts, a.astype(np.float64), b.astype(np.float64))
     rtol, atol = (1e-4, 1e-3) if dtype is np.float32 else (1e-12, 1e-11)
     np.testing.assert_allclose(tw.einsum(subscripts, a, b), expected, rtol=rtol, atol=atol)

@@ -10,7 +10,7 @@ from support import Array
 
 import tilewright as tw
 from tilewright.errors import LabelSizes
-from tilewright.ops.einsum import matmul_pair, scattered_pair
+from tilewright.ops.einsum import matmul_pair, table_pair
 from tilewright.ops.einsum.explain import WALKS, explain_einsum
 from tilewright.ops.sum_of_products.problem import Walk
 
@@ -24,7 +24,7 @@ PAST_L2 = (ones(200, 64, 200), ones(200, 64, 200))
 CALLS: dict[str, tuple[tuple[Any, ...], str, str]] = {
     "matrices": (("ij,jk->ik", ones(64, 64), ones(64, 64)), "ij,jk->ik in place: matmul", "gemm_f32"),
     "a batch": (("bij,bjk->bik", ones(3, 8, 9), ones(3, 9, 7)), "bij,bjk->bik in place", "gemm_f32"),
-    "tables": (("aib,bja->ij", *PAST_L2), "aib,bja->ij by tables", "scattered_f32"),
+    "tables": (("aib,bja->ij", *PAST_L2), "aib,bja->ij by tables", "contraction_packed_gemm_f32"),
     "copies": (("aib,bja->ij", ones(4, 8, 4), ones(4, 8, 4)), "aib,bja->ij the", "gemm_f32"),
     "types without tables": (
         ("aib,bja->ij", ones(48, 64, 48, dtype="i4"), ones(48, 64, 48, dtype="i4")),
@@ -77,7 +77,7 @@ def test_operands_and_options() -> None:
 def test_nothing_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Operands whose product would take minutes; no array of the size of a result is written."""
     large = np.lib.stride_tricks.as_strided(ones(1), (200, 20_000, 200), (0, 0, 0))
-    monkeypatch.setattr(scattered_pair.ScatteredPair, "compute", None)
+    monkeypatch.setattr(table_pair.TablePair, "compute", None)
     monkeypatch.setattr(matmul_pair, "_moved", None)
     small = ones(4, 8, 4)
     assert "copied" in tw.explain(tw.einsum, "aib,bja->ij", small, small).strategy

@@ -18,9 +18,8 @@ from tilewright.macro.blocking import Blocking
 from tilewright.ops.contraction.memory import check_memory, reach
 from tilewright.ops.contraction.primitive import PrimitiveForm, swaps, table_axes
 from tilewright.ops.contraction.problem import Contraction
+from tilewright.ops.contraction.tables.tables import Tables, run_tables, tables_of
 from tilewright.ops.rows.kernel import ELEMENT_WORK
-from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.scattered.tables import Tables, tables_of
 from tilewright.spec.arguments import check_sizes
 from tilewright.spec.problem import Layout, Operand
 
@@ -55,7 +54,7 @@ class ContractionKernel(Kernel):
     negative stride needs an array that begins behind, such as ``x[::-1]``.
 
     The C function at `address` takes pointers to in0, in1, out, bias (as `Contraction.names` says), the
-    tables of `macro.scattered.TABLES` where the primitive is packed_gemm, the sizes given at run time, the
+    tables of `tables.nest.TABLES` where the primitive is packed_gemm, the sizes given at run time, the
     lengths of tables, then scratch and a team where the program has them.
 
     Examples
@@ -155,7 +154,7 @@ class ContractionKernel(Kernel):
             cut = self.blocking
             assert isinstance(cut, Blocking)
             axes = table_axes(call.problem, swapped=swaps(self.problem))
-            tables = tables_of(ScatteredGemm(call.problem.dtype), self.machine, cut, axes)
+            tables = tables_of(call.problem.types.acc, self.machine, cut, axes)
             call = call._replace(tables=tables)
         if len(self._calls) >= REMEMBERED_SIZES:
             self._calls.clear()
@@ -183,12 +182,10 @@ class ContractionKernel(Kernel):
 
     def _run(self, call: ContractionCall, arrays: tuple[Array, ...], sizes: tuple[int, ...]) -> None:
         """The machine code on arrays that fit."""
-        tables: tuple[int, ...] = ()
-        lengths: tuple[int, ...] = ()
-        if call.tables is not None:
-            tables, lengths = call.tables.addresses, tuple(call.tables.sizes.values())
-            call.tables.declare()
-        self.launch((*map(data_address, arrays), *tables, *sizes, *lengths), call.work)
+        if call.tables is None:
+            self.launch((*map(data_address, arrays), *sizes), call.work)
+        else:
+            run_tables(self, arrays, call.tables, sizes)
 
 
 def _operand(problem: Contraction, name: str) -> Operand:

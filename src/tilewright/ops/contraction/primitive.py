@@ -19,11 +19,10 @@ from tilewright.ops.batch_reduce.nest import (
 )
 from tilewright.ops.contraction.dimension import Dimension
 from tilewright.ops.contraction.problem import Contraction, Main, check_loops
+from tilewright.ops.contraction.tables.nest import TABLE_SIZES, TABLES, lay_tables, table_instruction
+from tilewright.ops.contraction.tables.roles import OrderedAxes, is_swapped, ordered
 from tilewright.ops.gemm.nest import lay_gemm
 from tilewright.ops.gemm.product_nest import SCALARS, Nest, Sizes, Steps
-from tilewright.ops.scattered.nest import SCATTERED_SIZES, TABLES, build_scattered, choose_scattered
-from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.scattered.roles import OrderedAxes, is_swapped, ordered
 from tilewright.ops.unary.nest import Blocks, choose_blocks, lay_unary
 from tilewright.ops.unary.problem import Unary
 from tilewright.spec.axes import StridedAxis
@@ -257,12 +256,10 @@ def _axes(problem: Contraction) -> list[StridedAxis]:
 
 def _lay_tables(problem: Contraction, blocking: Blocking, machine: Machine, *, adds: bool) -> PrimitiveIR:
     """The five loops over tables, which are arguments of the program."""
-    program = build_scattered(ScatteredGemm(problem.dtype), blocking, machine, "tables")
     operands = ("in1", "in0") if swaps(problem) else ("in0", "in1")
-    places = {letter: Place(name) for letter, name in zip("abc", (*operands, "out"), strict=True)}
-    body = Relocation(places, {"alpha": 1.0, "beta": float(adds)}, in_task=False).block(program.body)
+    body, scratch = lay_tables(operands, problem.types.acc, blocking, machine, adds=adds)
     tables = tuple(Buffer(table, I64, Space.ARGUMENT) for table in TABLES)
-    return PrimitiveIR(body, (*tables, *program.scratch), SCATTERED_SIZES)
+    return PrimitiveIR(body, (*tables, *scratch), TABLE_SIZES)
 
 
 # --- functions of elements ------------------------------------------------------------------------
@@ -309,7 +306,7 @@ def choose_contraction(problem: Contraction, machine: Machine) -> ContractionCut
             assert isinstance(problem.main, UnaryOp)
             return choose_blocks(Unary(problem.main, dtype=problem.dtype), machine)
         case PrimitiveForm.TABLES:
-            return choose_scattered(ScatteredGemm(problem.dtype), machine)
+            return choose_blocking(machine, table_instruction(problem.types.acc, machine))
         case PrimitiveForm.NEST:
             return choose_blocking(machine, _instruction(problem, machine))
         case PrimitiveForm.TILES:

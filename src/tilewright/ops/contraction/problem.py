@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar, get_args
@@ -27,16 +28,18 @@ from tilewright.ops.batch_reduce.problem import MAX_KERNEL_COUNT, MAX_KERNEL_K, 
 from tilewright.ops.contraction.dimension import Dimension, ExecutionType, replace_size
 from tilewright.ops.contraction.memory import view
 from tilewright.ops.contraction.text import CHOICES, parse_contraction, print_contraction
-from tilewright.ops.scattered.problem import SCATTERED_DTYPES
 from tilewright.ops.unary.problem import check_unary_dtype
 from tilewright.spec.arguments import MAX_SIZE, as_text, check_items, parse_choice
-from tilewright.spec.dtype import DType
+from tilewright.spec.dtype import DType, Use, accumulator, dtypes_for, parse_dtype
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.problem import Operand, ProductTypes, exact_dtype
 from tilewright.spec.records import set_fields
 from tilewright.spec.roles import DimensionRole
 from tilewright.typing import FirstTouchName, MainName
+
+#: Element types whose products by tables have kernels.
+TABLE_DTYPES = dtypes_for(Use.SCATTERED)
 
 
 class Main(Enum):
@@ -353,6 +356,23 @@ class Contraction:
         )
 
 
+@cache
+def table_contraction(
+    dtype: DType | str, first: FirstTouch | FirstTouchName = FirstTouch.ZERO
+) -> Contraction:
+    """The contraction by tables of operands with any dimensions, of one type, into sums.
+
+    One dimension of each type stands for all: what machine code needs to know of them is in its tables.
+
+    >>> table_contraction("bf16").out_dtype.name
+    'f32'
+    """
+    dimensions = [Dimension(role, ExecutionType.PRIMITIVE) for role in DimensionRole]
+    kind = parse_dtype(dtype, TABLE_DTYPES)
+    out_dtype = accumulator(kind, kind)
+    return Contraction(dimensions, kind, out_dtype=out_dtype, main=Main.PACKED_GEMM, first=first)
+
+
 def _parse_main(main: Main | UnaryOp | str) -> Main | UnaryOp:
     words: dict[str, Main | UnaryOp] = {member.value: member for member in (*Main, *UnaryOp)}
     if isinstance(main, (Main, UnaryOp)):
@@ -460,11 +480,11 @@ def _check_sums(problem: Contraction) -> None:
                 required="a step without operand; a bias may be copied at first touch",
             )
     packed = main is Main.PACKED_GEMM and bool(problem.primitive)
-    if packed and not (types.a == types.b and types.a in SCATTERED_DTYPES):
+    if packed and not (types.a == types.b and types.a in TABLE_DTYPES):
         raise ContractionPrimitive(
             main=main.value,
             found=f"elements of {types.a} x {types.b}",
-            required=f"two of one type among {', '.join(map(str, SCATTERED_DTYPES))}; or take gemm",
+            required=f"two of one type among {', '.join(map(str, TABLE_DTYPES))}; or take gemm",
         )
     if packed and types.c != types.acc:
         _refuse_sums(problem, "")

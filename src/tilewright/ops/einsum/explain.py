@@ -12,19 +12,19 @@ from tilewright.calls.operands import Array
 from tilewright.compiler.explanation import Explanation, thread_note
 from tilewright.compiler.operation import kernel_name
 from tilewright.machine.host import host_machine
+from tilewright.ops.contraction.problem import table_contraction
 from tilewright.ops.einsum.call import plain_array, types_of
 from tilewright.ops.einsum.collapse import Collapse
 from tilewright.ops.einsum.matmul_pair import MatmulPair, MatrixView
 from tilewright.ops.einsum.pair import PairProblem, plan_pair
 from tilewright.ops.einsum.plan import EinsumPlan, make_plan
 from tilewright.ops.einsum.run import EinsumOptions
-from tilewright.ops.einsum.scattered_pair import ScatteredPair
 from tilewright.ops.einsum.steps import PairStep, PermuteStep
 from tilewright.ops.einsum.strategies import PairMethod
 from tilewright.ops.einsum.subscripts import interleaved
+from tilewright.ops.einsum.table_pair import TablePair
 from tilewright.ops.gemm.operands import find_dtype
 from tilewright.ops.matmul.explain import explain_matmul
-from tilewright.ops.scattered.problem import ScatteredGemm
 from tilewright.ops.sum_of_products.call import ProductsCall
 from tilewright.ops.sum_of_products.problem import Walk
 from tilewright.spec.problem import check_elements
@@ -161,8 +161,8 @@ def _met(step: PairStep, seen: Sequence[Array], dtype: np.dtype[Any]) -> Told:
             kernel = kernel_name(call.problem, host_machine().isa.name)
             words = f"{name} {PairMethod.ELEMENTS.value}: {_walk(call)}"
             return Told(_untouched(call.shape, dtype), words, kernel, (), work)
-        case ScatteredPair():
-            kernel = kernel_name(ScatteredGemm(find_dtype(a.dtype)), host_machine().isa.name)
+        case TablePair():
+            kernel = kernel_name(table_contraction(find_dtype(a.dtype)), host_machine().isa.name)
             words = f"{name} {PairMethod.TABLES.value}: five loops around operands packed through tables"
             return Told(_untouched(problem.shape, dtype), words, kernel, decisions, work)
         case MatmulPair() as views:

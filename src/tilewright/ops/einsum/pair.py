@@ -12,8 +12,8 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.ops.einsum.labels import Axes, Roles, count, neighbours
 from tilewright.ops.einsum.matmul_pair import MatmulPair, MatrixView, ResultView
-from tilewright.ops.einsum.scattered_pair import ScatteredPair
 from tilewright.ops.einsum.strategies import MOST_STACKS, PairCosts, PairMethod, PairStrategy
+from tilewright.ops.einsum.table_pair import TablePair
 from tilewright.ops.sum_of_products.call import ProductsCall, plan_products
 from tilewright.spec.axes import row_major
 
@@ -111,7 +111,7 @@ class PairProblem(NamedTuple):
         return plan_products(self.labels[:2], labels_out, self.dtype, self.shapes, self.strides)
 
 
-PairPlan: TypeAlias = MatmulPair | ScatteredPair | ProductsCall
+PairPlan: TypeAlias = MatmulPair | TablePair | ProductsCall
 
 
 @lru_cache(maxsize=_PLANS)
@@ -131,7 +131,7 @@ def plan_pair(problem: PairProblem) -> PairPlan:
         return _by_elements(problem.labels, sizes) if call is None else call
     strategy = costs.cheapest(roles, *problem.axes)
     if strategy.method is PairMethod.TABLES:
-        return ScatteredPair(problem.labels, tuple(sizes.values()), problem.shape)
+        return TablePair(problem.labels, tuple(sizes.values()), problem.shape)
     if not (roles.rows and roles.columns):
         call = problem.products()
         if call is not None and not _is_read_by_rows(roles, strategy, sizes, call, int(costs.rate)):
@@ -294,7 +294,7 @@ def contract(
     match plan:
         case MatmulPair():
             found = plan.compute(a, b, out, dtype)
-        case ScatteredPair():
+        case TablePair():
             found = plan.compute(a, b, out)
         case ProductsCall():
             found = plan(a, b, out=out)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tilewright.ops.einsum.collapse import Collapse, plan_collapse
 from tilewright.ops.einsum.labels import Axes
-from tilewright.ops.einsum.scattered_pair import TABLE_TYPES
 from tilewright.ops.einsum.steps import Steps, steps_of
 from tilewright.ops.einsum.strategies import PairCosts
 from tilewright.ops.einsum.subscripts import Indexing, find_path, lay_over, parse
+from tilewright.ops.einsum.table_pair import TABLE_TYPES
 from tilewright.ops.einsum.tree import tree_of_path
 from tilewright.ops.einsum.tree_layout import laid_out
 

@@ -13,7 +13,7 @@ from tilewright.machine.cores import Core
 from tilewright.machine.host import host_machine
 from tilewright.macro.cost import copy_cycles, load_cycles, store_cycles
 from tilewright.ops.einsum.labels import Axes, Roles, count, neighbours, run_of
-from tilewright.ops.einsum.scattered_pair import LEAST_WORK, TABLE_TYPES
+from tilewright.ops.einsum.table_pair import LEAST_WORK, TABLE_TYPES
 
 #: How many times faster a product has to be with large copies of operands than by tables: copies take memory.
 COPY_GAIN = 1.6

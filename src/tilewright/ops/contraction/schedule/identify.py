@@ -8,12 +8,11 @@ from itertools import permutations
 
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.dimension import Dimension, ExecutionType
-from tilewright.ops.contraction.problem import Contraction, Main
+from tilewright.ops.contraction.problem import TABLE_DTYPES, Contraction, Main
 from tilewright.ops.contraction.schedule.block import block
 from tilewright.ops.contraction.schedule.estimate import estimate
 from tilewright.ops.contraction.schedule.reorder import reorder
 from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
-from tilewright.ops.scattered.problem import SCATTERED_DTYPES
 from tilewright.spec.roles import DimensionRole
 
 #: Sides of what a unary primitive moves: rows of in0, and rows of out.
@@ -57,7 +56,7 @@ def ways(contraction: Contraction, machine: Machine) -> list[Contraction]:
         return [_packed(contraction, contraction.dimensions)]
     types = contraction.types
     found = list(_in_place(contraction, units_of(contraction, machine)))
-    if types.a == types.b and types.a in SCATTERED_DTYPES and types.c == types.acc:
+    if types.a == types.b and types.a in TABLE_DTYPES and types.c == types.acc:
         binary = [d for d in contraction.dimensions if d.type is not DimensionRole.BATCH]
         found.append(_packed(contraction, binary))
     return sorted(found, key=lambda way: estimate(reorder(block(way, machine), machine), machine).cycles)

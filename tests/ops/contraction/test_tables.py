@@ -15,16 +15,17 @@ from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
 from tilewright.ir.primitives.tables import NO_STEP
 from tilewright.ir.text import print_program
-from tilewright.ops.einsum.scattered_pair import ScatteredPair
-from tilewright.ops.scattered import panels as scattered_panels
-from tilewright.ops.scattered.nest import TABLES
-from tilewright.ops.scattered.panels import PanelShape, ScatterPanels, cut_panels
-from tilewright.ops.scattered.problem import SCATTERED_DTYPES, ScatteredGemm
-from tilewright.ops.scattered.roles import OrderedAxes, is_swapped, ordered
-from tilewright.ops.scattered.tables import Tables, run_scattered, tables_of
+from tilewright.ops.contraction.problem import TABLE_DTYPES, table_contraction
+from tilewright.ops.contraction.tables import panels
+from tilewright.ops.contraction.tables.nest import TABLES
+from tilewright.ops.contraction.tables.panels import PanelShape, ScatterPanels, cut_panels
+from tilewright.ops.contraction.tables.roles import OrderedAxes, is_swapped, ordered
+from tilewright.ops.contraction.tables.tables import Tables, run_tables, tables_of
+from tilewright.ops.einsum.table_pair import TablePair
 from tilewright.spec.axes import StridedAxis
 from tilewright.spec.dtype import DTYPES
 from tilewright.threads.pool import limited
+from tilewright.typing import FirstTouchName
 
 #: Subscripts and sizes: plain products, interleaved dimensions, sums over several, batches, outer products.
 CONTRACTIONS: tuple[tuple[str, dict[str, int]], ...] = (
@@ -52,12 +53,12 @@ MOST_LINES = 2600
 each_contraction = pytest.mark.parametrize(
     ("subscripts", "sizes"), CONTRACTIONS, ids=[f"{c[0]}-{n}" for n, c in enumerate(CONTRACTIONS)]
 )
-each_dtype = pytest.mark.parametrize("dtype", [str(dtype) for dtype in SCATTERED_DTYPES])
+each_dtype = pytest.mark.parametrize("dtype", [str(dtype) for dtype in TABLE_DTYPES])
 
 
 @cache
-def kernel_of(dtype: str, target: str = "host") -> Any:
-    return tw.compile(ScatteredGemm(dtype), target)
+def kernel_of(dtype: str, target: str = "host", first: FirstTouchName = "zero") -> Any:
+    return tw.compile(table_contraction(dtype, first), target)
 
 
 def axes_of(subscripts: str, arrays: tuple[Array, Array, Array]) -> list[StridedAxis]:
@@ -73,22 +74,24 @@ def axes_of(subscripts: str, arrays: tuple[Array, Array, Array]) -> list[Strided
 
 
 def tables_for(kernel: Kernel, axes: OrderedAxes) -> Tables:
-    return tables_of(kernel.problem, kernel.machine, kernel.blocking, axes)
+    return tables_of(kernel.problem.types.acc, kernel.machine, kernel.blocking, axes)
 
 
-def prepared(subscripts: str, a: Array, b: Array, c: Array, target: str = "host") -> tuple[Any, ...]:
+def prepared(
+    subscripts: str, a: Array, b: Array, c: Array, target: str = "host", first: FirstTouchName = "zero"
+) -> tuple[Any, ...]:
     """The kernel, its operands in order, and its tables."""
     name = next(name for name, dtype in DTYPES.items() if dtype.numpy == a.dtype)
-    kernel = kernel_of(name, target)
+    kernel = kernel_of(name, target, first)
     axes = axes_of(subscripts, (a, b, c))
     swapped = is_swapped(axes)
     operands = (b, a, c) if swapped else (a, b, c)
     return kernel, operands, tables_for(kernel, ordered(axes, swapped=swapped))
 
 
-def contract(subscripts: str, a: Array, b: Array, c: Array, **factors: float) -> Array:
-    kernel, operands, tables = prepared(subscripts, a, b, c)
-    run_scattered(kernel, operands, tables, **factors)
+def contract(subscripts: str, a: Array, b: Array, c: Array, first: FirstTouchName = "zero") -> Array:
+    kernel, operands, tables = prepared(subscripts, a, b, c, first=first)
+    run_tables(kernel, operands, tables, tables.lengths)
     return c
 
 
@@ -124,8 +127,8 @@ def test_contractions(subscripts: str, sizes: dict[str, int], dtype: str) -> Non
     contract(subscripts, a, b, held)
     close(held, expected, scale, dtype)
     held[...] = before
-    contract(subscripts, a, b, held, alpha=-0.5, beta=2.0)
-    close(held, -0.5 * expected + 2 * before, scale + 2 * np.abs(before), dtype)
+    contract(subscripts, a, b, held, first="none")
+    close(held, expected + before, scale + np.abs(before), dtype)
 
 
 @each_dtype
@@ -134,10 +137,10 @@ def test_panels_across_dimensions(
     subscripts: str, sizes: dict[str, int], dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No panel ends with its dimension: lanes and columns without one distance, in vectors and one by one."""
-    monkeypatch.setattr(scattered_panels, "_cuts", lambda *_, **__: False)
+    monkeypatch.setattr(panels, "_cuts", lambda *_, **__: False)
     a, b, c = made(subscripts, sizes, dtype)
     held = np.asarray(c)
-    contract(subscripts, a, b, held, beta=0.0)
+    contract(subscripts, a, b, held)
     close(held, exact(subscripts, a, b), exact(subscripts, np.abs(a), np.abs(b)), dtype)
 
 
@@ -148,7 +151,7 @@ def test_other_rows(target: str) -> None:
     for subscripts, sizes in CONTRACTIONS:
         a, b, c = made(subscripts, sizes, "f32")
         kernel, operands, tables = prepared(subscripts, a, b, np.asarray(c), target)
-        run_scattered(kernel, operands, tables)
+        run_tables(kernel, operands, tables, tables.lengths)
         close(operands[2], exact(subscripts, a, b), exact(subscripts, np.abs(a), np.abs(b)), "f32")
 
 
@@ -180,15 +183,10 @@ def test_the_nest_means_the_same(subscripts: str, sizes: dict[str, int]) -> None
     kernel, operands, tables = prepared(subscripts, a, b, held)
     program = kernel.nest
     assert parse_program(print_program(program)) == program
-    buffers = dict(zip("abc", (array.reshape(-1) for array in operands), strict=True))
+    buffers = dict(zip(("in0", "in1", "out"), (array.reshape(-1) for array in operands), strict=True))
     buffers |= dict(zip(TABLES, tables.arrays, strict=True))
-    interpret(
-        program,
-        tables.sizes,
-        {"alpha": 1.0, "beta": 0.0},
-        buffers,
-        threads=3,
-    )
+    sizes = dict(zip(program.sizes, (*tables.lengths, *tables.sizes.values()), strict=True))
+    interpret(program, sizes, {}, buffers, threads=3)
     close(held, exact(subscripts, a, b), exact(subscripts, np.abs(a), np.abs(b)), "f32")
 
 
@@ -203,8 +201,8 @@ def test_threads_change_no_bit() -> None:
 
 def test_nothing_to_sum_or_to_write() -> None:
     c = np.full((3, 4), 5, np.float32)
-    contract("ij,jk->ik", np.ones((3, 0), np.float32), np.ones((0, 4), np.float32), c, beta=2.0)
-    assert np.all(c == 10)
+    contract("ij,jk->ik", np.ones((3, 0), np.float32), np.ones((0, 4), np.float32), c, first="none")
+    assert np.all(c == 5)
     contract("ij,jk->ik", np.ones((3, 0), np.float32), np.ones((0, 4), np.float32), c)
     assert not c.any()
     empty = np.zeros((0, 4), np.float32)
@@ -225,7 +223,7 @@ def test_nothing_outside_of_operands_is_touched(
     dtype: str, at_end: bool, across: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if across:  # panels end nowhere but at the last lane
-        monkeypatch.setattr(scattered_panels, "_cuts", lambda *_, **__: False)
+        monkeypatch.setattr(panels, "_cuts", lambda *_, **__: False)
     for subscripts, sizes in CONTRACTIONS:
         arrays = made(subscripts, {label: min(size, 31) for label, size in sizes.items()}, dtype)
         held = []
@@ -304,7 +302,7 @@ def test_new_results_in_the_order_of_their_operands(subscripts: str, sizes: dict
     first, second = inputs.split(",")
     order = dict.fromkeys(first + second)
     shape = tuple(sizes[label] for label in out)
-    by_tables = ScatteredPair((first, second, out), tuple(sizes[label] for label in order), shape)
+    by_tables = TablePair((first, second, out), tuple(sizes[label] for label in order), shape)
     close(
         np.asarray(by_tables.compute(a, b)),
         exact(subscripts, a, b),

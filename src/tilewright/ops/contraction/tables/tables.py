@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -12,10 +13,10 @@ from tilewright.calls.recording import constant, not_repeatable
 from tilewright.compiler.kernel import Kernel
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
-from tilewright.ops.scattered.nest import SCATTERED_SIZES, TABLES
-from tilewright.ops.scattered.panels import PanelShape, cut_panels, offsets_of
-from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.scattered.roles import OrderedAxes
+from tilewright.ops.contraction.tables.nest import TABLE_SIZES, TABLES
+from tilewright.ops.contraction.tables.panels import PanelShape, cut_panels, offsets_of
+from tilewright.ops.contraction.tables.roles import OrderedAxes
+from tilewright.spec.dtype import DType
 
 #: The part of the L2 cache for packed rows and columns where all rows are one block; the rest is for what
 #: they are packed from, and for C.
@@ -30,7 +31,7 @@ class Tables(NamedTuple):
 
     Attributes
     ----------
-    sizes : `SCATTERED_SIZES` by name; rows and columns in whole panels.
+    sizes : `TABLE_SIZES` by name; rows and columns in whole panels.
     arrays, addresses : of `TABLES`.
     """
 
@@ -43,6 +44,11 @@ class Tables(NamedTuple):
         """Multiply-adds; none where there is nothing to write."""
         batch, m, n, k, _ = self.sizes.values()
         return batch * m * n * max(k, 1)
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The sizes of a `table_contraction`: batch, rows, columns, depths."""
+        return tuple(self.sizes.values())[:-1]
 
     def declare(self) -> None:
         """Tells a recording that the tables follow from sizes and strides."""
@@ -89,18 +95,13 @@ def _turns(offsets: Array, runs: Array) -> Array:
     return found
 
 
-def tables_of(
-    problem: ScatteredGemm,
-    machine: Machine,
-    cut: Blocking,
-    axes: OrderedAxes,
-) -> Tables:
-    """The tables of a contraction for one blocking."""
+def tables_of(acc: DType, machine: Machine, cut: Blocking, axes: OrderedAxes) -> Tables:
+    """The tables of a contraction with sums of a type, for one blocking."""
     batch, m, n, k = axes
     depth = prod(axis.size for axis in k)
     found = {f"{operand}b": offsets_of(batch, operand) for operand in "abc"}
     rows, columns = (prod(axis.size for axis in part) for part in (m, n))
-    lanes = machine.isa.lanes(problem.acc)
+    lanes = machine.isa.lanes(acc)
     vectors = (depth, lanes, lanes * machine.isa.fma_per_cycle)
     sides = (
         ("m", "a", m, PanelShape(cut.mr, 1, *vectors), columns),
@@ -118,12 +119,12 @@ def tables_of(
         found |= {f"{operand}k_turn": _turns(offsets, runs)}
     arrays = tuple(np.ascontiguousarray(found[name]) for name in TABLES)
     items, m_size, n_size, k_size = (len(found[name]) for name in ("ab", "am", "bn", "ak"))
-    nc = _columns(problem, machine, cut, (m_size, k_size))
-    sizes = dict(zip(SCATTERED_SIZES, (items, m_size, n_size, k_size, nc), strict=True))
+    nc = _columns(acc, machine, cut, (m_size, k_size))
+    sizes = dict(zip(TABLE_SIZES, (items, m_size, n_size, k_size, nc), strict=True))
     return Tables(sizes, arrays, tuple(map(data_address, arrays)))
 
 
-def _columns(problem: ScatteredGemm, machine: Machine, cut: Blocking, sizes: tuple[int, int]) -> int:
+def _columns(acc: DType, machine: Machine, cut: Blocking, sizes: tuple[int, int]) -> int:
     """Columns that are packed at a time: where all rows are one block, no more than it leaves room for.
 
     Packed columns are then read once, soon after they are written, and need not leave the L2 cache.
@@ -131,20 +132,21 @@ def _columns(problem: ScatteredGemm, machine: Machine, cut: Blocking, sizes: tup
     rows, depth = sizes[0], max(1, min(sizes[1], cut.kc))
     if rows > cut.mc:
         return cut.nc
-    bytes_of_lane = depth * problem.acc.size
+    bytes_of_lane = depth * acc.size
     room = int(machine.l2.size * L2_SHARE) - rows * bytes_of_lane
     return min(cut.nc, max(1, room // (bytes_of_lane * cut.nr)) * cut.nr)
 
 
-def run_scattered(
-    kernel: Kernel, arrays: tuple[Array, Array, Array], tables: Tables, alpha: float = 1.0, beta: float = 0.0
-) -> None:
-    """The product of arrays whose strides the tables were made of.
+def run_tables(kernel: Kernel, arrays: Sequence[Array], tables: Tables, sizes: Sequence[int] = ()) -> None:
+    """A contraction of arrays whose strides the tables were made of.
 
-    The third one has the type of the sums, and shares no memory with the others.
+    `out` has the type of the sums, and shares no memory with the others.
+
+    Parameters
+    ----------
+    sizes : those given at run time, of which the machine code needs the lengths of tables only.
     """
     if tables.work:
         tables.declare()
-        sizes = tables.sizes.values()
-        arguments = (*map(data_address, arrays), *tables.addresses, *sizes, alpha, beta)
+        arguments = (*map(data_address, arrays), *tables.addresses, *sizes, *tables.sizes.values())
         kernel.launch(arguments, tables.work)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilewright.ir.nodes import (
     AllOf,
     AnyOf,
@@ -14,7 +16,6 @@ from tilewright.ir.nodes import (
     Let,
     Loop,
     Name,
-    Program,
     Relation,
     Scalar,
     Slice,
@@ -30,15 +31,14 @@ from tilewright.ir.nodes import (
 from tilewright.ir.primitives.tables import NO_STEP, PackTable, ScatterTile
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking, choose_blocking
+from tilewright.macro.blocking import Blocking
 from tilewright.macro.partition import COLUMN_TASKS, ROW_TASKS, parallel, share, tasks
 from tilewright.ops.gemm.nest import balanced
-from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.spec.dtype import I64
+from tilewright.spec.dtype import DType
 
 #: Run-time parameters in the order of the C signature: items, rows and columns in whole panels, depths, and
 #: how many columns are packed at a time.
-SCATTERED_SIZES = ("batch", "m", "n", "k", "nc")
+TABLE_SIZES = ("batch", "m", "n", "k", "nc")
 
 #: Tables: element offsets of batch items, rows, columns and depths of each operand; how many depths from one
 #: on keep their step, and how many such runs are as long and begin one element after the other. Rows and
@@ -51,19 +51,25 @@ TABLES = (
 )
 
 
-def scattered_instruction(problem: ScatteredGemm, machine: Machine) -> TileFma:
+def table_instruction(acc: DType, machine: Machine) -> TileFma:
     """The multiply instruction: that of the sums' type, to which packing widens."""
-    return machine.isa.tile(problem.acc, problem.acc)
+    return machine.isa.tile(acc, acc)
 
 
-def choose_scattered(problem: ScatteredGemm, machine: Machine) -> Blocking:
-    """Register tile and cache blocks: those of the usual product."""
-    return choose_blocking(machine, scattered_instruction(problem, machine))
+def lay_tables(
+    operands: tuple[str, str], acc: DType, cut: Blocking, machine: Machine, *, adds: bool
+) -> tuple[tuple[Statement, ...], tuple[Buffer, ...]]:
+    """Algorithm 1 of Kuzma et al. 2023 with packs and tiles of `out` that follow tables; its scratch.
 
-
-def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, name: str) -> Program:
-    """The tile IR: Algorithm 1 of Kuzma et al. 2023 with packs that follow tables, and tiles of C that do."""
-    one = scattered_instruction(problem, machine)
+    Parameters
+    ----------
+    operands : the buffers of A and B.
+    acc : the type of the sums, and of `out`.
+    adds : to what `out` holds; else it is replaced.
+    """
+    one = table_instruction(acc, machine)
+    buffers = dict(zip("abc", (*operands, "out"), strict=True))
+    alpha, beta = Scalar(1.0), FirstElse("pc", Scalar(float(adds)), Scalar(1.0))
     m, n, k = (Name(letter) for letter in "mnk")
     jc, pc, ic, j, i = (Name(axis) for axis in ("jc", "pc", "ic", "j", "i"))
     depth = Name("depth")
@@ -77,7 +83,7 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
         number = ceildiv(first, panel)
         return PackTable(
             to,
-            Slice(letter, Name(f"{letter}0"), (Constant(0), Constant(0))),
+            Slice(buffers[letter], Name(f"{letter}0"), (Constant(0), Constant(0))),
             at(f"{letter}{side}", first),
             at(f"{letter}{side}_step", number),
             at(f"{side}_count", number),
@@ -91,32 +97,21 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
         )
 
     tile = TileMatmul(
-        c=Slice("c", Name("place"), (Name("row_step"), Constant(1))),
+        c=Slice("out", Name("place"), (Name("row_step"), Constant(1))),
         a=Slice("a_pack", (i - ic) * depth, (Constant(1), Constant(cut.mr))),
         b=Slice("b_pack", (j - jc) * depth, (Constant(1), Constant(cut.nr))),
         rows=TableEntry("m_count", ceildiv(i, cut.mr)),
         columns=TableEntry("n_count", ceildiv(j, cut.nr)),
         depth=depth,
         tile=Tile(cut.mr, cut.nr, 1),
-        alpha=Scalar("alpha"),
-        beta=FirstElse("pc", Scalar("beta"), Scalar(1.0)),
+        alpha=alpha,
+        beta=beta,
         padded=True,
     )
     held = Slice("tile", Constant(0), (Constant(cut.nr), Constant(1)))
-    apart = TileMatmul(
-        c=held,
-        a=tile.a,
-        b=tile.b,
-        rows=tile.rows,
-        columns=tile.columns,
-        depth=depth,
-        tile=tile.tile,
-        alpha=tile.alpha,
-        beta=Scalar(0.0),
-        padded=True,
-    )
+    apart = replace(tile, c=held, beta=Scalar(0.0))
     scatter = ScatterTile(
-        Slice("c", Name("c0"), (Constant(0), Constant(0))),
+        Slice("out", Name("c0"), (Constant(0), Constant(0))),
         held,
         at("cm", i),
         at("cn", j),
@@ -195,12 +190,9 @@ def build_scattered(problem: ScatteredGemm, cut: Blocking, machine: Machine, nam
         Let("mc", minimum(cut.mc, share(m, cut.mr, tasks(ROW_TASKS)))),
         items,
     )
-    arguments = [Buffer(letter, problem.dtype, Space.ARGUMENT) for letter in "ab"]
-    arguments.append(Buffer("c", problem.acc, Space.ARGUMENT))
-    arguments += [Buffer(table_, I64, Space.ARGUMENT) for table_ in TABLES]
     scratch = (
         Buffer("b_pack", one.b, Space.SHARED, cut.kc * cut.nc),
         Buffer("a_pack", one.a, Space.THREAD, cut.kc * cut.mc),
-        Buffer("tile", problem.acc, Space.THREAD, cut.mr * cut.nr),
+        Buffer("tile", acc, Space.THREAD, cut.mr * cut.nr),
     )
-    return Program(name, SCATTERED_SIZES, ("alpha", "beta"), (*arguments, *scratch), body)
+    return body, scratch

@@ -1,4 +1,4 @@
-"""Pairs of operands whose axes do not fuse, multiplied in place by a `ScatteredGemm`."""
+"""Pairs of operands whose axes do not fuse, contracted in place by tables of offsets."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array
 from tilewright.calls.recording import new_array
 from tilewright.compiler.kernel import Kernel
-from tilewright.ops.scattered.problem import ScatteredGemm
-from tilewright.ops.scattered.roles import is_swapped, ordered
-from tilewright.ops.scattered.tables import Tables, run_scattered, tables_of
+from tilewright.ops.contraction.problem import table_contraction
+from tilewright.ops.contraction.tables.roles import is_swapped, ordered
+from tilewright.ops.contraction.tables.tables import Tables, run_tables, tables_of
 from tilewright.spec.axes import StridedAxis
 
 #: NumPy's types whose sums are kept in the same type, and the kernel's name of each.
@@ -30,7 +30,7 @@ LEAST_NEAR = 16
 _CALLS = 128
 
 
-class _ScatteredCall(NamedTuple):
+class _TableCall(NamedTuple):
     """One contraction of arrays of some type, shapes and strides."""
 
     kernel: Kernel
@@ -44,9 +44,9 @@ def _call(
     labels: tuple[str, str, str],
     sizes: tuple[int, ...],
     strides: tuple[tuple[int, ...], ...],
-) -> _ScatteredCall:
+) -> _TableCall:
     """Kernel and tables; `sizes` are those of the labels in their first order, strides in bytes."""
-    kernel: Kernel = kernel_for(ScatteredGemm(TABLE_TYPES[dtype]))
+    kernel: Kernel = kernel_for(table_contraction(TABLE_TYPES[dtype]))
     steps = [
         {label: step // dtype.itemsize for label, step in zip(own, given, strict=True)}
         for own, given in zip(labels, strides, strict=True)
@@ -58,8 +58,8 @@ def _call(
     ]
     swapped = is_swapped(axes)
     placed = ordered(axes, swapped=swapped)
-    tables = tables_of(kernel.problem, kernel.machine, kernel.blocking, placed)
-    return _ScatteredCall(kernel, swapped, tables)
+    tables = tables_of(kernel.problem.types.acc, kernel.machine, kernel.blocking, placed)
+    return _TableCall(kernel, swapped, tables)
 
 
 def _memory_order(
@@ -94,7 +94,7 @@ def _memory_order(
     return tuple(out.index(label) for label in order)
 
 
-class ScatteredPair(NamedTuple):
+class TablePair(NamedTuple):
     """A pair of operands that would have to be copied for `matmul`.
 
     Attributes
@@ -114,7 +114,7 @@ class ScatteredPair(NamedTuple):
         found = self._new(kind, strides) if out is None else out
         call = _call(kind, self.labels, self.sizes, (*strides, found.strides))
         first, second = (b, a) if call.swapped else (a, b)
-        run_scattered(call.kernel, (first, second, found), call.tables)
+        run_tables(call.kernel, (first, second, found), call.tables, call.tables.lengths)
         return found
 
     def _new(self, dtype: np.dtype[Any], strides: tuple[tuple[int, ...], ...]) -> Array:

@@ -1,0 +1,1 @@
+"""Contractions whose operands are located by tables of offsets."""

@@ -1,1 +1,0 @@
-"""Products of operands addressed through tables."""
