@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Compilation, operation_of
@@ -58,6 +60,20 @@ class Explanation:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+#: Rejected strategies that are listed.
+_OTHERS = 3
+
+
+def ranked(strategies: Iterable[str]) -> tuple[str, ...]:
+    """Decisions between strategies: the first one is taken, the next best are rejected.
+
+    >>> ranked(["in place: 10 cycles", "copied: 12 cycles"])
+    ('yes  in place: 10 cycles', 'no   copied: 12 cycles')
+    """
+    listed = islice(strategies, 1 + _OTHERS)
+    return tuple(f"{'no ' if number else 'yes'}  {words}" for number, words in enumerate(listed))
 
 
 def strategy_of(program: Program, primitives: tuple[Statement, ...]) -> str:

@@ -53,7 +53,10 @@ class Relocation:
     in_task: bool
 
     def block(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """The statements, relocated."""
+        """The statements, relocated; the same ones if nothing changes."""
+        stays = all(place == Place(buffer) for buffer, place in self.places.items())
+        if stays and not self.factors and not self.in_task:
+            return body
         return tuple(map(self._node, body))
 
     def _node(self, node: Any) -> Any:

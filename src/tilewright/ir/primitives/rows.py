@@ -27,6 +27,11 @@ class RowPrimitive(Primitive):
     long: ClassVar[bool] = True
     op: ClassVar[RowOp]
 
+    to: Slice
+    source: Slice
+    rows: Expression
+    columns: Expression
+
     def rules(self, types: Mapping[str, DType]) -> Iterator[tuple[bool, str]]:
         """Adjacent elements along one axis, one type, and a state if rows are adjacent."""
         to, source = self._window("to"), self._window("source")
@@ -72,16 +77,28 @@ class RowPrimitive(Primitive):
 
 
 @dataclass(frozen=True)
-class SoftmaxRows(RowPrimitive):
-    """to = e^(x - max x) / Σ e^(x - max x) of every row x of a source, which may be `to` itself.
+class WholeRows(RowPrimitive):
+    """Base of functions whose results are rows as long as the source's, which may be `to` itself.
+
+    Attributes
+    ----------
+    stream : results of adjacent elements are stored past the caches if it is not 0.
+    ahead : prefetch distance of the source in elements; 0 if the caches could not keep the rows.
+    """
+
+    stream: Expression
+    ahead: Expression
+
+
+@dataclass(frozen=True)
+class SoftmaxRows(WholeRows):
+    """to = e^(x - max x) / Σ e^(x - max x) of every row x.
 
     Elements of rows are adjacent in both, or those of columns are. A row with NaN or inf, or without any
     number above -inf, becomes NaN.
 
     Attributes
     ----------
-    stream : results of adjacent elements are stored past the caches if it is not 0.
-    ahead : prefetch distance of the source in elements; 0 if the caches could not keep the rows.
     kept : buffer for the exponentials of `PAIR` rows, whole vectors; without it they are kept in `to` or
         computed twice.
     state : if columns are adjacent, a buffer for partial results: `STATES` numbers per row, and room for
@@ -92,35 +109,23 @@ class SoftmaxRows(RowPrimitive):
     emission: ClassVar[str] = "rows.functions:emit_softmax_rows"
     op: ClassVar[RowOp] = RowOp.SOFTMAX
 
-    to: Slice
-    source: Slice
-    rows: Expression
-    columns: Expression
-    stream: Expression
-    ahead: Expression
     kept: Slice | None = None
     state: Slice | None = None
 
 
 @dataclass(frozen=True)
-class LogSoftmaxRows(RowPrimitive):
+class LogSoftmaxRows(WholeRows):
     """to = x - max x - log Σ e^(x - max x) of every row; otherwise as `SoftmaxRows`."""
 
     word: ClassVar[str] = "log_softmax_rows"
     emission: ClassVar[str] = "rows.functions:emit_log_softmax"
     op: ClassVar[RowOp] = RowOp.LOG_SOFTMAX
 
-    to: Slice
-    source: Slice
-    rows: Expression
-    columns: Expression
-    stream: Expression
-    ahead: Expression
     state: Slice | None = None
 
 
 @dataclass(frozen=True)
-class LayerNormRows(RowPrimitive):
+class LayerNormRows(WholeRows):
     """to = (x - mean) / √(variance + eps) · weight + bias of every row; windows as of `SoftmaxRows`.
 
     Attributes
@@ -132,12 +137,6 @@ class LayerNormRows(RowPrimitive):
     emission: ClassVar[str] = "rows.functions:emit_layer_norm"
     op: ClassVar[RowOp] = RowOp.LAYER_NORM
 
-    to: Slice
-    source: Slice
-    rows: Expression
-    columns: Expression
-    stream: Expression
-    ahead: Expression
     eps: ScalarValue
     weight: Slice | None = None
     bias: Slice | None = None
@@ -145,19 +144,13 @@ class LayerNormRows(RowPrimitive):
 
 
 @dataclass(frozen=True)
-class RmsNormRows(RowPrimitive):
+class RmsNormRows(WholeRows):
     """to = x / √(mean of x² + eps) · weight of every row; otherwise as `LayerNormRows`."""
 
     word: ClassVar[str] = "rms_norm_rows"
     emission: ClassVar[str] = "rows.functions:emit_rms_norm"
     op: ClassVar[RowOp] = RowOp.RMS_NORM
 
-    to: Slice
-    source: Slice
-    rows: Expression
-    columns: Expression
-    stream: Expression
-    ahead: Expression
     eps: ScalarValue
     weight: Slice | None = None
     state: Slice | None = None
@@ -172,17 +165,13 @@ class SumRows(RowPrimitive):
     Attributes
     ----------
     to : the second stride is not used.
-    ahead, state : as of `SoftmaxRows`.
+    ahead, state : as of `WholeRows` and `SoftmaxRows`.
     """
 
     word: ClassVar[str] = "sum_rows"
     emission: ClassVar[str] = "rows.sums:emit_sum_rows"
     op: ClassVar[RowOp] = RowOp.SUM
 
-    to: Slice
-    source: Slice
-    rows: Expression
-    columns: Expression
     ahead: Expression
     state: Slice | None = None
 
@@ -222,10 +211,6 @@ class InverseDeviationRows(RowPrimitive):
     emission: ClassVar[str] = "rows.functions:emit_inverse_deviation"
     op: ClassVar[RowOp] = RowOp.INVERSE_DEVIATION
 
-    to: Slice
-    source: Slice
-    rows: Expression
-    columns: Expression
     ahead: Expression
     eps: ScalarValue
     state: Slice | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.calls.compile import compile_problem
-from tilewright.compiler.explanation import Explanation
+from tilewright.compiler.explanation import Explanation, ranked
 from tilewright.compiler.target import resolve_target
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.dimension import ExecutionType
@@ -22,9 +22,6 @@ _WORDS = {
     Main.BRGEMM: "register tiles on operands in place, the batch summed in registers",
     Main.PACKED_GEMM: "five loops around panels packed through tables of offsets",
 }
-
-#: Rejected candidates that are listed.
-_OTHERS = 3
 
 
 def explain_contraction(problem: Contraction, target: str | Machine | None = None) -> Explanation:
@@ -64,11 +61,8 @@ def strategy_of(contraction: Contraction) -> str:
 
 def _ways(problem: Contraction, machine: Machine) -> tuple[str, ...]:
     """The way that is taken, and the next best ones."""
-    found = [reorder(block(way, machine), machine) for way in ways(fuse(problem, machine), machine)]
-    return tuple(
-        f"{'yes' if number == 0 else 'no '}  {_dimensions(way)}: {_estimated(way, machine)}"
-        for number, way in enumerate(found[: 1 + _OTHERS])
-    )
+    found = (reorder(block(way, machine), machine) for way in ways(fuse(problem, machine), machine))
+    return ranked(f"{_dimensions(way)}: {_estimated(way, machine)}" for way in found)
 
 
 def _dimensions(way: Contraction) -> str:

@@ -15,11 +15,12 @@ from tilewright.calls.repeated import repeated_method
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import OutOverlapsItself
 from tilewright.macro.blocking import Blocking
+from tilewright.macro.partition import MOVED_WORK
 from tilewright.ops.contraction.memory import check_memory, reach
-from tilewright.ops.contraction.primitive import PrimitiveForm, swaps, table_axes
+from tilewright.ops.contraction.primitive import PrimitiveForm
 from tilewright.ops.contraction.problem import Contraction
+from tilewright.ops.contraction.tables.primitive import swaps, table_axes
 from tilewright.ops.contraction.tables.tables import Tables, run_tables, tables_of
-from tilewright.ops.rows.kernel import ELEMENT_WORK
 from tilewright.spec.arguments import check_sizes
 from tilewright.spec.problem import Layout, Operand
 
@@ -140,7 +141,7 @@ class ContractionKernel(Kernel):
         if overlaps_itself(probe):
             raise OutOverlapsItself(shape=shape, strides=steps)
         elements = prod(one.size or 0 for one in problem.dimensions)
-        work = elements * (ELEMENT_WORK if problem.is_unary else 1)
+        work = elements * (MOVED_WORK if problem.is_unary else 1)
         shortest = min((one.size or 0 for one in problem.dimensions), default=1)
         reaches = tuple(reach(problem.having(name), name) for name in problem.names)
         return ContractionCall(problem, work, None, reaches, shortest)

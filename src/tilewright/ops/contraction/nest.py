@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tilewright.ir.nodes import (
     AllOf,
@@ -32,10 +32,9 @@ from tilewright.ir.relocate import Place, Relocation
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.dimension import ExecutionType
 from tilewright.ops.contraction.primitive import (
-    ContractionCut,
     DimensionLoop,
-    choose_contraction,
-    lay_primitive,
+    Surroundings,
+    form_of,
     named,
     split,
     takes_steps,
@@ -44,8 +43,6 @@ from tilewright.ops.contraction.problem import Contraction, FirstTouch
 from tilewright.spec.dtype import DType
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.roles import DimensionRole
-
-__all__ = ["ContractionCut", "build_contraction", "choose_contraction", "open_sizes"]
 
 
 def open_sizes(problem: Contraction) -> tuple[str, ...]:
@@ -58,7 +55,7 @@ def open_sizes(problem: Contraction) -> tuple[str, ...]:
     return tuple(one.extent.name for one in named(problem) if isinstance(one.extent, Name))
 
 
-def build_contraction(problem: Contraction, cut: ContractionCut, machine: Machine, name: str) -> Program:
+def build_contraction(problem: Contraction, cut: Any, machine: Machine, name: str) -> Program:
     """The tile IR of a contraction.
 
     Before: ``m sequential 64, k sequential 8, m n k primitive; first zero, last relu``. After::
@@ -78,6 +75,7 @@ def build_contraction(problem: Contraction, cut: ContractionCut, machine: Machin
     --------
     >>> from tilewright.machine.catalog import find_machine
     >>> from tilewright.ops.contraction.dimension import (Dimension)
+    >>> from tilewright.ops.contraction.primitive import choose_contraction
     >>> machine = find_machine("znver5")
     >>> line = Contraction([Dimension("c", "primitive", 8, in0=1, out=1)], main="relu")
     >>> len(build_contraction(line, choose_contraction(line, machine), machine, "kernel").body)
@@ -88,7 +86,9 @@ def build_contraction(problem: Contraction, cut: ContractionCut, machine: Machin
     zeros = not sums and problem.first is FirstTouch.ZERO
     steps = not sums and takes_steps(problem)
     in_task = any(one.dimension.execution is ExecutionType.PARALLEL for one in loops)
-    laid = lay_primitive(problem, cut, machine, adds=not zeros, steps=steps, led=not loops)
+    laid = form_of(problem).lay(
+        problem, cut, machine, Surroundings(adds=not zeros, steps=steps, led=not loops)
+    )
     statements = (
         *(() if zeros or problem.is_unary else _first_touch(problem, inner, sums)),
         *laid.statements,

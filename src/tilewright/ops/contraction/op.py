@@ -5,9 +5,14 @@ from __future__ import annotations
 from tilewright.compiler.operation import Compilation, Op, digest
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.kernel import ContractionKernel
-from tilewright.ops.contraction.nest import build_contraction, choose_contraction
+from tilewright.ops.contraction.nest import build_contraction
+from tilewright.ops.contraction.primitive import choose_contraction
 from tilewright.ops.contraction.problem import Contraction
-from tilewright.ops.contraction.schedule.passes import schedule
+from tilewright.preparing import Places
+
+#: The passes, imported when a contraction without a schedule is compiled.
+_PASSES = Places()
+_PASSES.add("schedule", "tilewright.ops.contraction.schedule.passes:schedule")
 
 
 def _stem(problem: Contraction, text: str) -> str:
@@ -31,7 +36,10 @@ def _meaning(state: Compilation, name: str) -> str:
 
 
 def _completed(problem: Contraction, machine: Machine) -> Contraction:
-    return problem if problem.is_scheduled else schedule(problem, machine)
+    if problem.is_scheduled:
+        return problem
+    found: Contraction = _PASSES["schedule"](problem, machine)
+    return found
 
 
 CONTRACTION = Op(

@@ -19,8 +19,15 @@ from tilewright.calls.recording import new_array, not_repeatable, repeatable
 from tilewright.calls.repeated import repeated_method
 from tilewright.errors import CompiledOperand, OperandCount
 from tilewright.ops.einsum.call import check_out, converted, plain_array, types_of
-from tilewright.ops.einsum.collapse import plan_collapse
-from tilewright.ops.einsum.plan import EinsumPlan, costs_of, kept_labels, place_operands
+from tilewright.ops.einsum.labels import Axes
+from tilewright.ops.einsum.plan import (
+    EinsumPlan,
+    OperandKey,
+    collapses_of,
+    costs_of,
+    kept_labels,
+    place_operands,
+)
 from tilewright.ops.einsum.run import EinsumOptions, EinsumRun, Types
 from tilewright.ops.einsum.steps import steps_of
 from tilewright.ops.einsum.subscripts import Indexing, check_search, find_path, lay_over
@@ -365,32 +372,28 @@ class TreeCall(Numbered):
         laid = self._plans.get(places)
         return arrays, self._lay(places) if laid is None else laid, options
 
-    def _operands(self, places: Sequence[Any]) -> Any:
+    def _operands(self, places: Sequence[OperandKey]) -> tuple[Axes, ...]:
         terms = self._terms()
-        return place_operands(terms, self.network.sizes, places, self._collapses(terms, places))
+        return place_operands(
+            terms, self.network.sizes, places, collapses_of(self.network.inputs, places, terms)
+        )
 
     def _terms(self) -> tuple[str, ...]:
         """The labels with which each operand takes part."""
         leaves = {node.operand: node.labels for node in walk(self.network.tree) if isinstance(node, Leaf)}
         return tuple(labels for _, labels in sorted(leaves.items()))
 
-    def _collapses(self, terms: Sequence[str], places: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(
-            None if labels == term else plan_collapse(labels, shape, term)
-            for labels, (shape, _, _), term in zip(self.network.inputs, places, terms, strict=True)
-        )
-
-    def _lay(self, places: Any) -> NetworkPlan:
+    def _lay(self, places: tuple[OperandKey, ...]) -> NetworkPlan:
         """The plan for operands at these places, which is kept."""
-        network, terms = self.network, self._terms()
-        operands = self._operands(places)
+        network = self.network
         tree = network.tree
         if not network.as_given:
+            operands = self._operands(places)
             tree = laid_out(tree, operands, costs_of(places, operands))
         steps = steps_of(tree, len(places), network.sizes, all_placed=network.as_given)
-        shape = network.shape
         missing = tuple(axis for axis, label in enumerate(network.output) if label not in tree.labels)
-        laid = NetworkPlan(EinsumPlan(self._collapses(terms, places), steps, shape, missing), tree)
+        collapses = collapses_of(network.inputs, places, self._terms())
+        laid = NetworkPlan(EinsumPlan(collapses, steps, network.shape, missing), tree)
         if len(self._plans) >= _PLANS:
             self._plans.clear()
         self._plans[places] = laid

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array
-from tilewright.compiler.explanation import Explanation, thread_note
+from tilewright.compiler.explanation import Explanation, ranked, thread_note
 from tilewright.compiler.operation import kernel_name
 from tilewright.machine.host import host_machine
 from tilewright.ops.contraction.problem import table_contraction
@@ -40,9 +40,6 @@ WALKS = {
     Walk.SINGLE: "elements one by one",
     Walk.SPREAD: "one element of a row times vectors of the other operand",
 }
-
-#: Rejected strategies that are listed.
-_OTHERS = 3
 
 
 class Told(NamedTuple):
@@ -199,7 +196,4 @@ def _decisions(name: str, problem: PairProblem) -> tuple[str, ...]:
     taken = costs.cheapest(*given)
     others = [strategy for strategy in costs.candidates(*given) if strategy != taken]
     others.sort(key=lambda strategy: strategy.cycles)
-    return tuple(
-        f"{'yes' if strategy is taken else 'no '}  {name} {strategy}: {strategy.cycles:,.0f} cycles estimated"
-        for strategy in (taken, *others[:_OTHERS])
-    )
+    return ranked(f"{name} {one}: {one.cycles:,.0f} cycles estimated" for one in (taken, *others))

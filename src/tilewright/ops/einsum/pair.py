@@ -56,12 +56,12 @@ class PairProblem(NamedTuple):
     ) -> PairProblem:
         """That of arrays; `dtype` is as in `contract`."""
         kind = a.dtype
-        arrays = (a, b) if out is None else (a, b, out)
-        # NumPy says that float64 == None.
-        uniform = (dtype is None or dtype == kind) and all(
-            array.dtype == kind and array.flags.aligned for array in arrays
-        )
-        target = None if out is None else out.strides
+        uniform = kind == b.dtype and a.flags.aligned and b.flags.aligned
+        if dtype is not None:  # NumPy says that float64 == None
+            uniform = uniform and kind == dtype
+        target = None
+        if out is not None:
+            target, uniform = out.strides, uniform and kind == out.dtype and out.flags.aligned
         return cls(labels, (a.shape, b.shape), (a.strides, b.strides), kind, target, uniform)
 
     @property
@@ -93,22 +93,21 @@ class PairProblem(NamedTuple):
     @property
     def costs(self) -> PairCosts:
         """The cost model: without tables where they cannot locate all elements."""
-        found = PairCosts.of(self.dtype, self.axes[:2])
+        found = PairCosts.of(self.dtype)
         steps = (step for strides in (*self.strides, self.target or ()) for step in strides)
         whole = self.uniform and not any(step % self.dtype.itemsize for step in steps)
         return found if whole else found._replace(by_tables=False)
 
     def products(self) -> ProductsCall | None:
         """The call of a kernel of elements; None where none suits. It writes contiguous results."""
-        shape, labels_out = self.shape, self.labels[2]
-        contiguous = row_major(shape, self.dtype.itemsize)
-        placed = self.target is None or all(
-            size == 1 or step == wanted
-            for size, step, wanted in zip(shape, self.target, contiguous, strict=True)
-        )
-        if not (self.uniform and placed):
+        if not self.uniform:
             return None
-        return plan_products(self.labels[:2], labels_out, self.dtype, self.shapes, self.strides)
+        if self.target is not None:
+            wanted = row_major(self.shape, self.dtype.itemsize)
+            given = zip(self.shape, self.target, wanted, strict=True)
+            if any(size > 1 and step != contiguous for size, step, contiguous in given):
+                return None
+        return plan_products(self.labels[:2], self.labels[2], self.dtype, self.shapes, self.strides)
 
 
 PairPlan: TypeAlias = MatmulPair | TablePair | ProductsCall
@@ -125,18 +124,19 @@ def plan_pair(problem: PairProblem) -> PairPlan:
 
     Before: "aib,bja->ij" of C-contiguous arrays. After: A (i, a, b) as a matrix of copies, or B (j, a, b).
     """
-    roles, sizes, costs = problem.roles, problem.sizes, problem.costs
+    roles, sizes = problem.roles, problem.sizes
     if not roles.summed:
         call = problem.products()
         return _by_elements(problem.labels, sizes) if call is None else call
-    strategy = costs.cheapest(roles, *problem.axes)
+    costs, axes = problem.costs, problem.axes
+    strategy, two_vectors = costs.cheapest(roles, *axes), int(costs.rate)
     if strategy.method is PairMethod.TABLES:
         return TablePair(problem.labels, tuple(sizes.values()), problem.shape)
     if not (roles.rows and roles.columns):
         call = problem.products()
-        if call is not None and not _is_read_by_rows(roles, strategy, sizes, call, int(costs.rate)):
+        if call is not None and not _is_read_by_rows(roles, strategy, sizes, call, two_vectors):
             return call
-    return _matmul_pair(problem.labels, roles, strategy, problem.axes, int(costs.rate))
+    return _matmul_pair(problem.labels, roles, strategy, axes, two_vectors)
 
 
 def _is_read_by_rows(

@@ -75,10 +75,7 @@ def make_plan(subscripts: str, places: Sequence[OperandKey], optimize: Any) -> E
         collapse = plan_collapse(indexing.inputs[0], places[0][0], indexing.output)
         return EinsumPlan((collapse,), (), indexing.shape, ())
     terms = kept_labels(indexing, [shape for shape, _, _ in places])
-    collapses = tuple(
-        None if labels == term else plan_collapse(labels, shape, term)
-        for labels, (shape, _, _), term in zip(indexing.inputs, places, terms, strict=True)
-    )
+    collapses = collapses_of(indexing.inputs, places, terms)
     output = "".join(label for label in indexing.output if indexing.sizes[label] != 1)
     squeezed = tuple(axis for axis, size in enumerate(indexing.shape) if size == 1)
     tree = tree_of_path(terms, output, path)
@@ -87,6 +84,16 @@ def make_plan(subscripts: str, places: Sequence[OperandKey], optimize: Any) -> E
     operands = place_operands(terms, indexing.sizes, places, collapses)
     tree = laid_out(tree, operands, costs_of(places, operands))
     return EinsumPlan(collapses, steps_of(tree, len(places), indexing.sizes), indexing.shape, squeezed)
+
+
+def collapses_of(
+    inputs: Sequence[str], places: Sequence[OperandKey], terms: Sequence[str]
+) -> tuple[Collapse | None, ...]:
+    """How operands with labels `inputs` become those with the labels of `terms`."""
+    return tuple(
+        None if labels == term else plan_collapse(labels, shape, term)
+        for labels, (shape, _, _), term in zip(inputs, places, terms, strict=True)
+    )
 
 
 def place_operands(

@@ -80,7 +80,7 @@ class PairCosts(NamedTuple):
     core: Core = Core()
 
     @classmethod
-    def of(cls, dtype: np.dtype[Any] | None, operands: Iterable[Axes]) -> PairCosts:
+    def of(cls, dtype: np.dtype[Any] | None, operands: Iterable[Axes] = ()) -> PairCosts:
         """The model for a type on this host; None: any type of elements as large as the least stride."""
         machine = host_machine()
         isa = machine.isa

@@ -10,7 +10,8 @@ import numpy as np
 from tilewright.calls.layout import native_entry_possible, why_not_native
 from tilewright.compiler.explanation import Explanation, decision_text, kernel_strategy, thread_note
 from tilewright.ir.trace import trace
-from tilewright.ops.rows.kernel import ELEMENT_WORK, Prepared, RowCall
+from tilewright.macro.partition import MOVED_WORK
+from tilewright.ops.rows.kernel import Prepared, RowCall
 from tilewright.ops.rows.nest import row_sizes
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.threads.pool import limited
@@ -37,7 +38,7 @@ def _explained(name: str, prepared: Prepared, arguments: tuple[Any, ...]) -> Exp
     if call is None:
         strategy = "arrays are moved so that elements of rows are adjacent, then computed in place"
         return Explanation(subject, "none on the arrays in place", strategy, (), tuple(notes), ())
-    notes.append(thread_note(call.elements * ELEMENT_WORK))
+    notes.append(thread_note(call.elements * MOVED_WORK))
     return Explanation(
         subject,
         call.kernel.name,

@@ -11,14 +11,12 @@ from tilewright.calls.promotion import store
 from tilewright.calls.recording import element, repeatable
 from tilewright.calls.repeated import repeated
 from tilewright.compiler.kernel import Kernel
+from tilewright.macro.partition import MOVED_WORK
 from tilewright.threads.pool import limited
 
 P = ParamSpec("P")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-
-#: Multiply-adds that take as long as one element of a row: 60 per nanosecond, against 4 elements.
-ELEMENT_WORK = 16
 
 
 class RowCall(NamedTuple):
@@ -41,7 +39,7 @@ class RowCall(NamedTuple):
     def run(self) -> None:
         """Runs the kernel."""
         arguments = (*map(data_address, self.arrays), *self.sizes, *self.scalars)
-        self.kernel.launch(arguments, self.elements * ELEMENT_WORK)
+        self.kernel.launch(arguments, self.elements * MOVED_WORK)
 
 
 class Prepared(NamedTuple):

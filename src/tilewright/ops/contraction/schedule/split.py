@@ -12,12 +12,10 @@ from tilewright.ops.contraction.dimension import STRIDES, Dimension, ExecutionTy
 from tilewright.ops.contraction.problem import Contraction, Main
 from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
 from tilewright.spec.roles import DimensionRole
+from tilewright.threads.pool import TEAM_WORK
 
 #: Threads that work at the same time, of all, from which a loop is shared well enough.
 BALANCED = 0.9
-
-#: Multiply-adds that one task has at least: as many as make a team worth it (`runtime.threads`), 8 us.
-LEAST_TASK_WORK = 1 << 20
 
 #: Parts that a dimension is cut into at most: more tasks than any machine has threads to share them.
 MOST_PARTS = 1 << 16
@@ -67,8 +65,8 @@ def work_of(contraction: Contraction) -> int:
 
 
 def least_work(contraction: Contraction) -> int:
-    """The least work of one task."""
-    return LEAST_TASK_ELEMENTS if contraction.is_unary else LEAST_TASK_WORK
+    """The least work of one task; multiply-adds as many as make a team worth it, 8 us."""
+    return LEAST_TASK_ELEMENTS if contraction.is_unary else TEAM_WORK
 
 
 def balance(tasks: int, threads: int) -> float:
