@@ -10,6 +10,7 @@ from tilewright.ops.einsum.labels import Axes, Roles, neighbours, run_of
 from tilewright.ops.einsum.matmul_pair import MatmulPair
 from tilewright.ops.einsum.pair import PairPlan, PairProblem, plan_pair
 from tilewright.ops.einsum.strategies import PairCosts, PairMethod
+from tilewright.ops.einsum.table_pair import TablePair
 from tilewright.ops.sum_of_products.call import ProductsCall
 
 #: A machine with two multiply-adds of 16 elements in a cycle, and 1 MiB of L2.
@@ -133,3 +134,23 @@ def test_few_columns_become_rows(subscripts: str, turned: bool) -> None:
     found = planned(subscripts, {"a": 4000, "k": 300, "n": 12})
     assert isinstance(found, MatmulPair)
     assert found.transposed is turned
+
+
+def test_what_decides_is_in_the_problem() -> None:
+    """Kernels of tables and of elements take one type, aligned; the latter write contiguous results."""
+    labels = ("aib", "bja", "ij")
+    a, b = np.zeros((200, 64, 200), np.float32), np.zeros((200, 64, 200), np.float32)  # beyond any L2
+    assert isinstance(plan_pair(PairProblem.of(labels, a, b)), TablePair)
+    wide, swapped = b.astype(np.float64), b.astype(b.dtype.newbyteorder())
+    unaligned = np.zeros(b.nbytes + 1, np.int8)[1:].view(b.dtype).reshape(b.shape)
+    for other in (wide, swapped, unaligned):
+        assert isinstance(plan_pair(PairProblem.of(labels, a, other)), MatmulPair)
+    assert isinstance(plan_pair(PairProblem.of(labels, a, b, dtype=wide.dtype)), MatmulPair)
+    x = np.zeros((40, 50), np.float32)
+    rows = ("ij", "ij", "i")
+    for taken in (None, np.zeros(40, x.dtype)):
+        assert isinstance(plan_pair(PairProblem.of(rows, x, x, taken)), ProductsCall)
+    for out in (np.zeros(80, x.dtype)[::2], np.zeros(40)):
+        assert isinstance(plan_pair(PairProblem.of(rows, x, x, out)), MatmulPair)
+    apart = np.zeros(x.nbytes + 1, np.int8)[1:].view(x.dtype).reshape(x.shape)
+    assert isinstance(plan_pair(PairProblem.of(rows, x, apart)), MatmulPair)
