@@ -16,7 +16,7 @@ from repeated_calls import check
 from support import Array
 
 import tilewright as tw
-from tilewright.calls.call_key import serial_readable
+from tilewright.calls.kinds import serial_readable
 from tilewright.calls.layout import native_entry_possible
 from tilewright.calls.recipe import MOST_RECIPES
 from tilewright.calls.recording import Recording, repeatable

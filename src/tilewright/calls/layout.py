@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.calls.interpreter import FUNCTIONS, numpy_api
 from tilewright.errors import CallsThroughPython
 from tilewright.recorder import Numbered
 
@@ -47,27 +48,14 @@ LAYOUT = f"header {HEADER} tuple {TUPLE_ITEM}"
 
 #: numpy/_core/code_generators/numpy_api.py: the index of PyArray_GetNDArrayCVersion, and what it returns.
 _API_VERSION, _NUMPY_2 = 0, 0x02000000
-#: Functions of the interpreter that machine code calls.
+#: Functions of the interpreter that machine code calls, or that make builtins of it.
 _FUNCTIONS = (
-    "PyObject_Vectorcall Py_IncRef Py_DecRef PyEval_SaveThread PyEval_RestoreThread PyErr_Restore "
-    "PyErr_Clear PyErr_NoMemory PyLong_AsLongLongAndOverflow PyUnicode_AsUTF8AndSize PyTuple_New "
-    "PyMem_RawMalloc PyMem_RawFree PyCapsule_GetPointer PyCMethod_New PyDescr_NewMethod "
-    "PyContextVar_Set PyContextVar_Reset"
+    *(function.source for function in FUNCTIONS.values() if isinstance(function.source, str)),
+    *("PyCapsule_GetPointer", "PyCMethod_New", "PyDescr_NewMethod"),
 )
 
 _OTHER_PYTHON = "use CPython 3.11 to 3.14 and NumPy 2"
 _NO_GIL = "start Python with -X gil=1 or PYTHON_GIL=1, or use a build with the GIL"
-
-
-def numpy_api(index: int) -> int:
-    """The address of a function of NumPy's C API."""
-    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]  # noqa: SLF001
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    table = get(capsule, None)
-    found = ctypes.c_void_p.from_address(table + 8 * index).value
-    assert found is not None
-    return found
 
 
 def _word(value: object, offset: int, kind: Any = ctypes.c_int64) -> Any:
@@ -136,7 +124,7 @@ def _other_layout() -> str | None:
         return f"the interpreter is {sys.implementation.name}, not CPython"
     if ctypes.sizeof(ctypes.c_void_p) != 8:
         return "addresses do not have 64 bits"
-    for name in _FUNCTIONS.split():
+    for name in _FUNCTIONS:
         if not hasattr(ctypes.pythonapi, name):
             return f"the interpreter does not have the function {name}"
     for what, found, expected in _comparisons():

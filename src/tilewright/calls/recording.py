@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tilewright.calls.exchange import Exchange
-from tilewright.calls.fastcall import error_state
+from tilewright.calls.interpreter import error_state
 from tilewright.calls.layout import WRITEABLE
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.recipe import (

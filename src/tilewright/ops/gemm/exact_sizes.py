@@ -8,13 +8,14 @@ through Python, which compiles it (`special.Specials`).
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.calls.batch import loop_place, make_loop
-from tilewright.calls.fastcall import FastFunction, MatrixValues, TeamRequest
+from tilewright.calls.fastcall import Entry, TeamRequest
 from tilewright.calls.recipe import HASH
-from tilewright.llvm.build import Callee, Function
-from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
+from tilewright.llvm.build import Callee
+from tilewright.llvm.values import INT64, VOID, Value, int64, null
+from tilewright.ops.gemm.matrix_values import MatrixValues
 from tilewright.ops.gemm.small_products import LARGEST_SIDE, PRODUCTS_TO_REPAY, Shape
 from tilewright.preparing import once
 from tilewright.spec.dtype import GEMM_DTYPES
@@ -117,106 +118,77 @@ def exact_table() -> ExactTable:
 # --- the look-up in machine code -------------------------------------------------------------------
 
 
-class _Read(NamedTuple):
-    """Layout of an operand: whether an axis is contiguous, whether rows are, the leading dimension."""
-
-    fits: Value
-    by_column: Value
-    leading: Value
-
-
-def _read(f: Function, matrix: MatrixValues) -> _Read:
-    by_row = f.and_(f.icmp("==", matrix.column, 1), f.icmp(">=", matrix.row, matrix.columns))
-    by_column = f.and_(f.icmp("==", matrix.row, 1), f.icmp(">=", matrix.column, matrix.rows))
-    leading = f.select(by_row, matrix.row, matrix.column)
-    return _Read(f.or_(by_row, by_column), f.not_(by_row), leading)
-
-
 class ExactCall(NamedTuple):
     """A product that may have a kernel: whether it has, its slot, leading dimensions of a, b and c."""
 
     found: Value
     slot: Value
-    leading: tuple[Value, Value, Value]
+    leading: tuple[Value, ...]
 
 
-def find_exact(
-    entry: FastFunction, number: Value, matrices: tuple[MatrixValues, ...], unused: Value
-) -> ExactCall:
+def find_exact(f: Entry, number: Value, matrices: tuple[MatrixValues, ...]) -> ExactCall:
     """Emit the lookup of a product, which counts it if there is no kernel.
 
-    The product that makes its shape wanted goes through Python; it gives up the reference `unused`.
+    The product that makes its shape wanted is given up, and goes through Python.
     """
-    f = entry.f
     a, _, c = matrices
-    read_a, read_b, read_c = (_read(f, matrix) for matrix in matrices)
-    m, n, k = a.rows, c.columns, a.columns
-    fits = f.and_(f.and_(read_a.fits, read_b.fits), f.and_(read_c.fits, f.not_(read_c.by_column)))
-    fits = f.and_(fits, f.icmp(">=", number, 0))
-    for size, least in ((m, 1), (n, 2), (k, 1)):  # one column has an order of its own
+    fits, by_column, leading = f.icmp(">=", number, 0), [], []
+    for matrix in matrices:
+        in_rows = f.and_(f.icmp("==", matrix.column, 1), f.icmp(">=", matrix.row, matrix.columns))
+        in_columns = f.and_(f.icmp("==", matrix.row, 1), f.icmp(">=", matrix.column, matrix.rows))
+        fits = f.and_(fits, in_rows if matrix is c else f.or_(in_rows, in_columns))
+        by_column.append(f.not_(in_rows))
+        leading.append(f.select(in_rows, matrix.row, matrix.column))
+    key = f.shl(number, int64(DTYPE_AT))
+    # One column has an order of its own.
+    for place, (size, least) in enumerate(((a.rows, 1), (c.columns, 2), (a.columns, 1))):
         fits = f.and_(fits, f.and_(f.icmp(">=", size, least), f.icmp("<=", size, LARGEST_SIDE)))
-    key = f.or_(m, f.or_(_at(f, n, SIZE_BITS), _at(f, k, 2 * SIZE_BITS)))
-    key = f.or_(key, _at(f, number, DTYPE_AT))
-    for read, place in ((read_a, A_AT), (read_b, B_AT)):
-        key = f.or_(key, f.select(read.by_column, int64(1 << place), int64(0)))
+        key = f.or_(key, f.shl(size, int64(place * SIZE_BITS)))
+    for column, place in zip(by_column, (A_AT, B_AT), strict=False):
+        key = f.or_(key, f.shl(f.zext(column, INT64), int64(place)))
     mixed = f.ashr(f.mul(key, int64(HASH)), int64(64 - SLOT_BITS))
     at = f.mul(f.and_(mixed, int64((1 << SLOT_BITS) - 1)), ctypes.sizeof(Slot))
-    table = entry.module.external("tw_exact")
+    table = f.symbol("exact")
     slot = f.at(f.at(table, Table.slots.offset), at)
-    same = f.and_(fits, f.icmp("==", _word(f, slot, Slot.key), key))
-    empty = f.icmp("==", _word(f, slot, Slot.code), 0)
-    found = f.and_(same, f.not_(empty))
+    same = f.and_(fits, f.icmp("==", f.word(slot, Slot.key), key))
+    empty = f.icmp("==", f.word(slot, Slot.code), 0)
     with f.when(f.and_(fits, empty)):
-        seen = f.add(f.select(same, _word(f, slot, Slot.seen), int64(0)), entry.batch)
-        f.store(key, f.at(slot, Slot.key.offset), 8)
-        f.store(seen, f.at(slot, Slot.seen.offset), 8)
-        with f.when(f.icmp(">=", seen, PRODUCTS_TO_REPAY)):
-            f.store(key, f.at(table, Table.wanted.offset), 8)
-            f.store(int64(0), f.at(slot, Slot.seen.offset), 8)
-            f.call(entry.module.declare("tw_decref", VOID, (POINTER,)), [unused])
-            f.jump(entry.fallback)
-    return ExactCall(found, slot, (read_a.leading, read_b.leading, read_c.leading))
+        seen = f.add(f.select(same, f.word(slot, Slot.seen), int64(0)), c.batch)
+        enough = f.icmp(">=", seen, PRODUCTS_TO_REPAY)
+        f.put(slot, Slot.key, key)
+        f.put(slot, Slot.seen, f.select(enough, int64(0), seen))
+        with f.when(enough):
+            f.put(table, Table.wanted, key)
+            f.jump(f.fallback)
+    return ExactCall(f.and_(same, f.not_(empty)), slot, tuple(leading))
 
 
 def run_exact(
-    entry: FastFunction,
+    f: Entry,
     call: ExactCall,
     matrices: tuple[MatrixValues, ...],
     long_running: Value,
     wish: TeamRequest,
 ) -> None:
     """Every product of the batch through the kernel of the slot, which stays alive without the GIL."""
-    f, module = entry.f, entry.module
-    code = f.load(POINTER, f.at(call.slot, Slot.code.offset), 8)
-    kernel = f.load(POINTER, f.at(call.slot, Slot.kernel.offset), 8)
+    code, kernel, batch = (
+        f.pointer(call.slot, Slot.code),
+        f.pointer(call.slot, Slot.kernel),
+        matrices[2].batch,
+    )
     with f.when(long_running):
-        f.call(module.declare("tw_incref", VOID, (POINTER,)), [kernel])
+        f.python("incref", kernel)
     pointers, steps = [matrix.data for matrix in matrices], [matrix.step for matrix in matrices]
-    with entry.without_gil(long_running), entry.team(wish) as team:
-        several = f.icmp("!=", team, null())
-        with f.when(f.not_(several)):
-            _one_after_the_other(entry, code, call, matrices)
-        with f.when(several):
-            loop = entry.pointer_at("tw_loops", loop_place(None))
-            f.call(Callee(VOID, loop.text), [code, entry.batch, *steps, *pointers, *call.leading, team])
+    with (
+        f.without_gil(long_running),
+        f.team(wish) as team,
+        f.branch(f.icmp("==", team, null())) as (alone, several),
+    ):
+        with alone, f.carried_loop(int64(0), batch, int64(1), pointers, "exact") as (_, places, advance):
+            f.call(Callee(VOID, code.text), [*places, *call.leading, int64(0), int64(0)])
+            advance([f.at(at, step) for at, step in zip(places, steps, strict=True)])
+        with several:
+            loop = f.pointer(f.symbol("loops"), 8 * loop_place(None))
+            f.call(Callee(VOID, loop.text), [code, batch, *steps, *pointers, *call.leading, team])
     with f.when(long_running):
-        f.call(module.declare("tw_decref", VOID, (POINTER,)), [kernel])
-
-
-def _one_after_the_other(
-    entry: FastFunction, code: Value, call: ExactCall, matrices: tuple[MatrixValues, ...]
-) -> None:
-    """The products of a batch on this thread."""
-    f, pointers = entry.f, [matrix.data for matrix in matrices]
-    with f.carried_loop(int64(0), entry.batch, int64(1), pointers, "exact") as (_, places, advance):
-        f.call(Callee(VOID, code.text), [*places, *call.leading, int64(0), int64(0)])
-        steps = (matrix.step for matrix in matrices)
-        advance([f.at(at, step) for at, step in zip(places, steps, strict=True)])
-
-
-def _at(f: Function, value: Value, bits: int) -> Value:
-    return f.shl(value, int64(bits))
-
-
-def _word(f: Function, slot: Value, field: Any) -> Value:
-    return f.load(INT64, f.at(slot, field.offset), 8)
+        f.python("decref", kernel)

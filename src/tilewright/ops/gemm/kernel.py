@@ -20,7 +20,6 @@ from tilewright.calls.batch import (
     merge_axes,
     outer_offsets,
 )
-from tilewright.calls.fastcall import Turns
 from tilewright.calls.kernel import ArrayKernel
 from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, data_address, element_strides
@@ -32,6 +31,7 @@ from tilewright.errors import InvalidScalar
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.gemm.epilogue_operands import step_matrices
 from tilewright.ops.gemm.exact_sizes import exact_table
+from tilewright.ops.gemm.matrix_values import Turns
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, Specials, fit
 from tilewright.preparing import once, once_property

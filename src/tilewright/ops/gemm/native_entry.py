@@ -8,44 +8,41 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.calls.batch import loop_place, loop_table
-from tilewright.calls.fastcall import (
-    API_EMPTY,
-    API_RETURN,
-    GIL_THRESHOLD,
+from tilewright.calls.fastcall import GIL_THRESHOLD, Entry, entry_symbols
+from tilewright.calls.layout import (
+    ALIGNED,
+    ARRAY_DTYPE,
+    ARRAY_FLAGS,
+    ARRAY_NDIM,
+    LAYOUT,
+    TUPLE_ITEM,
+    TUPLE_SIZE,
+    WRITEABLE,
+)
+from tilewright.calls.promotion import promoted_dtype
+from tilewright.llvm.build import Callee, Module
+from tilewright.llvm.builtin import Builtin
+from tilewright.llvm.quick import QUICK_WORK, EntryCode, quick_code
+from tilewright.llvm.target import data_layout
+from tilewright.llvm.values import INT1, INT32, INT64, POINTER, VOID, Value, constant, int32, int64, null
+from tilewright.machine.host import host_machine
+from tilewright.ops.gemm.exact_sizes import exact_table, find_exact, run_exact
+from tilewright.ops.gemm.matrix_values import (
     MOST_SCATTERED,
-    FastFunction,
     MatrixValues,
     Turns,
     better_transposed,
     column_major,
-    python_symbols,
+    extent,
+    read_matrix,
     transposed_if,
 )
-from tilewright.calls.layout import (
-    ALIGNED,
-    ARRAY_DATA,
-    ARRAY_DTYPE,
-    ARRAY_NDIM,
-    ARRAY_SHAPE,
-    ARRAY_STRIDES,
-    LAYOUT,
-    OBJECT_TYPE,
-    WRITEABLE,
-    numpy_api,
-)
-from tilewright.calls.promotion import promoted_dtype
-from tilewright.llvm.build import Callee, Function, Module
-from tilewright.llvm.builtin import Builtin
-from tilewright.llvm.quick import QUICK_WORK, EntryCode, quick_code
-from tilewright.llvm.target import data_layout
-from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, constant, int64, null
-from tilewright.machine.host import host_machine
-from tilewright.ops.gemm.exact_sizes import exact_table, find_exact, run_exact
 from tilewright.spec.dtype import ACCUMULATORS, GEMM_DTYPES
 
 if TYPE_CHECKING:
@@ -61,51 +58,8 @@ MOST_AXES = 3
 #: Sizes above this go through Python, which checks products of sizes for overflow.
 MAX_DIRECT_SIZE = 1 << 31
 
-
-class _Entry(FastFunction):
-    """Emits `matmul`; see `_emit` for the order of its steps."""
-
-    def python(self) -> Callee:
-        """Whatever serves other products, found in memory: recipes as soon as there are some, else Python."""
-        return Callee(POINTER, self.f.load(POINTER, self.module.external("tw_others"), 8).text)
-
-    def operand(self, array: Value, dtype: Value, shift: Value) -> _Operand:
-        """An aligned ndarray of one to three axes and of the element type, whose size `shift` gives."""
-        f = self.f
-        self.check_plain(array, dtype, ALIGNED)
-        axes = f.sext(self.field(array, ARRAY_NDIM, INT32), INT64)
-        self.require(f.and_(f.icmp(">=", axes, 1), f.icmp("<=", axes, MOST_AXES)))
-        shape, strides = self.field(array, ARRAY_SHAPE), self.field(array, ARRAY_STRIDES)
-        vector, batched = f.icmp("==", axes, 1), f.icmp("==", axes, MOST_AXES)
-        outer = f.mul(f.maximum(f.sub(axes, 2), int64(0)), 8)
-        inner = f.mul(f.sub(axes, 1), 8)
-        rows, columns = (f.load(INT64, f.at(shape, at), 8) for at in (outer, inner))
-        row, column = (
-            self.elements(f.load(INT64, f.at(strides, at), 8), shift, length)
-            for at, length in ((outer, rows), (inner, columns))
-        )
-        length = f.select(batched, f.load(INT64, shape, 8), int64(1))
-        alone = f.or_(f.not_(batched), f.icmp("==", length, 1))
-        step = f.select(alone, int64(0), f.load(INT64, strides, 8))
-        data = self.field(array, ARRAY_DATA)
-        return _Operand(data, vector, batched, length, step, (rows, columns), (row, column))
-
-    def matrix_of(self, operand: _Operand, rows: Value, columns: Value) -> MatrixValues:
-        """The matrix of an operand, with the length of a vector's missing axis."""
-        row, column = operand.apart
-        return self.contiguous(MatrixValues(operand.data, rows, columns, row, column, operand.step))
-
-
-class _Operand(NamedTuple):
-    """The fields read from an array; for a vector, both last axes are its one axis."""
-
-    data: Value
-    vector: Value
-    batched: Value
-    length: Value  # of the batch axis; 1 without one
-    step: Value  # bytes to the next matrix, 0 where it is the same one
-    lengths: tuple[Value, Value]  # of the last two axes
-    apart: tuple[Value, Value]  # elements from one entry of them to the next
+#: Which of batch, rows and columns an array has as axes.
+_Present = tuple[Value, Value, Value]
 
 
 class Row(ctypes.Structure):
@@ -134,249 +88,202 @@ class Rows(ctypes.Structure):
     _fields_ = (("count", ctypes.c_int64), ("rows", Row * MOST_ROWS))
 
 
-class _FoundRow(NamedTuple):
-    """A row, while the entry is written."""
+class _Product(Entry):
+    """Emits `matmul`; see `_emit` for the order of its parts."""
 
-    entry: _Entry
-    place: Value
+    def others(self) -> Callee:
+        """Whatever serves other products: recipes as soon as there are some, else Python."""
+        return Callee(POINTER, self.pointer(self.symbol("others")).text)
 
-    def word(self, name: str, index: int = 0) -> Value:
-        """An integer of the row."""
-        return self.entry.field(self.place, getattr(Row, name).offset + 8 * index, INT64)
+    def argument(self, index: int) -> Value:
+        """A positional argument, or the value of a keyword after the last of them."""
+        return self.pointer(self.arguments["args"], 8 * index)
 
-    def pointer(self, name: str, index: int = 0) -> Value:
-        """A pointer of the row."""
-        return self.entry.field(self.place, getattr(Row, name).offset + 8 * index)
+    def find_out(self) -> Value:
+        """The argument after the operands, or the only keyword `out`; null if missing or None."""
+        nargs, kwnames = self.arguments["nargs"], self.arguments["kwnames"]
+        total = self.all_arguments()
+        self.require(self.icmp(">=", nargs, 2))
+        self.require(self.icmp("<=", total, 3))
+        with self.when(self.not_(self.is_null(kwnames))), self.when(self.icmp("==", nargs, 2)):
+            self.require(self.icmp("==", self.word(kwnames, TUPLE_SIZE), 1))
+            self.require(self.icmp("==", self.pointer(kwnames, TUPLE_ITEM), self.symbol("str_out")))
+        with self.once_if(self.icmp("==", total, 3), [null()]) as (_, third):
+            given = self.argument(2)
+            third([self.select(self.icmp("==", given, self.symbol("none")), null(), given)])
+        return third.results[0]
 
+    def find_row(self, arrays: Sequence[Value], given: Value) -> Value:
+        """The kernel for the element types of two arrays and, if it is given, of `out`, the third."""
+        for array in arrays:
+            self.require(self.is_of(array, "ndarray"))
+        wanted = [self.pointer(array, ARRAY_DTYPE) for array in arrays]
+        table, at = self.symbol("rows"), self.alloca(POINTER, 1, 8)
+        begin = self.at(table, Rows.rows.offset)
+        end = self.at(begin, self.mul(self.word(table), ctypes.sizeof(Row)))
+        self.put(at, 0, begin)
+        look, found = self.new_block("look"), self.new_block("found")
+        self.jump(look)
+        self.place(look)
+        row = self.pointer(at)
+        self.require(self.icmp("!=", row, end))
+        same = [
+            self.icmp("==", dtype, self.pointer(row, Row.dtypes.offset + 8 * index))
+            for index, dtype in enumerate(wanted)
+        ]
+        result = self.select(given, same[2], self.icmp("!=", self.word(row, Row.default), 0))
+        self.leave_if(self.and_(self.and_(same[0], same[1]), result), found)
+        self.put(at, 0, self.at(row, ctypes.sizeof(Row)))
+        self.jump(look)
+        self.place(found)
+        return self.pointer(at)
 
-def _find_row(entry: _Entry, first: Value, second: Value, out: Value) -> _FoundRow:
-    """The kernel for the element types of two arrays and of `out`, if it is given."""
-    f, module = entry.f, entry.module
-    ndarray, given = module.external("tw_ndarray"), f.icmp("!=", out, null())
-    # Only arrays have an element type: `out` is looked at in place of nothing as if it were the first.
-    last = f.select(given, out, first)
-    for array in (first, second, last):
-        entry.require(f.icmp("==", entry.field(array, OBJECT_TYPE), ndarray))
-    wanted = [entry.field(array, ARRAY_DTYPE) for array in (first, second, last)]
-    table = module.external("tw_rows")
-    count = f.load(INT64, f.at(table, Rows.count.offset), 8)
-    begin = f.at(table, Rows.rows.offset)
-    end = f.at(begin, f.mul(count, ctypes.sizeof(Row)))
-    slot = f.alloca(POINTER, 1, 8)
-    f.store(begin, slot, 8)
-    look, found, another = f.new_block("look"), f.new_block("found"), f.new_block("another")
-    entry.require(f.icmp("!=", begin, end))
-    f.jump(look)
-    f.place(look)
-    row = _FoundRow(entry, f.load(POINTER, slot, 8))
-    same = [f.icmp("==", dtype, row.pointer("dtypes", index)) for index, dtype in enumerate(wanted)]
-    result = f.select(given, same[2], f.icmp("!=", row.word("default"), 0))
-    f.jump_if(f.and_(f.and_(same[0], same[1]), result), found, another)
-    f.place(another)
-    following = f.at(row.place, ctypes.sizeof(Row))
-    f.store(following, slot, 8)
-    f.jump_if(f.icmp("==", following, end), entry.fallback, look)
-    f.place(found)
-    return _FoundRow(entry, f.load(POINTER, slot, 8))
+    def axes(self, array: Value) -> Value:
+        """The number of an array's axes."""
+        return self.sext(self.load(INT32, self.at(array, ARRAY_NDIM), 4), INT64)
+
+    def require_flags(self, array: Value, flags: int) -> None:
+        """Gives up the call unless an array has some flags."""
+        found = self.and_(self.load(INT32, self.at(array, ARRAY_FLAGS), 4), int32(flags))
+        self.require(self.icmp("==", found, int32(flags)))
+
+    def operand(self, array: Value) -> tuple[Value, Value]:
+        """Whether an aligned array of one to three axes has two at least, and whether it has three."""
+        self.require_flags(array, ALIGNED)
+        axes = self.axes(array)
+        self.require(self.and_(self.icmp(">=", axes, 1), self.icmp("<=", axes, MOST_AXES)))
+        return self.icmp(">=", axes, 2), self.icmp("==", axes, MOST_AXES)
+
+    def make_result(
+        self, out: Value, given: Value, present: _Present, lengths: Sequence[Value], dtype: Value
+    ) -> Value:
+        """A new reference to `out`, or to a new array; the shape of `out` is not checked."""
+        shape = at = self.alloca(INT64, len(present) + 1, 16)
+        number = int64(0)
+        for there, length in zip(present, lengths, strict=True):
+            self.put(at, 0, length)  # the next one overwrites it where this axis is missing
+            at = self.select(there, self.at(at, 8), at)
+            number = self.add(number, self.zext(there, INT64))
+        with self.once_if(given, [null()]) as (_, reused):
+            self.require_flags(out, ALIGNED | WRITEABLE)
+            self.require(self.and_(self.icmp("==", self.axes(out), number), self.icmp(">", number, 0)))
+            self.python("incref", out)
+            reused([out])
+        with self.once_if(self.not_(given), reused.results) as (_, made):
+            array = self.new_array(number, shape, dtype)
+            self.return_if(self.is_null(array), null())
+            made([array])
+        return made.results[0]
 
 
 def _emit(*, quick: bool) -> str:
     """The module of the entry: check, find or make `out`, look for a kernel, call it."""
     machine = host_machine()
     module = Module("tw_entry", machine.triple, data_layout(machine))
-    entry = _Entry(module, "tw_matmul")
-    f = entry.f
-    entry.require_no_recording()
+    f = _Product(module, "tw_matmul")
+    f.require_no_recording()
     if quick:
-        entry.count_quick_call()
-    out = entry.find_out(operands=2, positional=True)
-    first, second = entry.argument(0), entry.argument(1)
-    row = _find_row(entry, first, second, out)
-    number = row.word("number")
-    shift_a, shift_b, shift_c = (row.word("shifts", index) for index in range(3))
-    a = entry.operand(first, row.pointer("dtypes", 0), shift_a)
-    b = entry.operand(second, row.pointer("dtypes", 1), shift_b)
-    one = int64(1)
-    left = entry.matrix_of(a, f.select(a.vector, one, a.lengths[0]), a.lengths[1])
-    right = entry.matrix_of(b, b.lengths[0], f.select(b.vector, one, b.lengths[1]))
-    entry.require(f.icmp("==", left.columns, right.rows))
-    largest = f.or_(f.or_(left.rows, left.columns), right.columns)
-    entry.require(f.icmp("<", largest, MAX_DIRECT_SIZE))
+        f.count_quick_call()
+    out = f.find_out()
+    given = f.not_(f.is_null(out))
+    first, second = f.argument(0), f.argument(1)
+    # Only arrays have an element type: `out` is looked at in place of nothing as if it were the first.
+    row = f.find_row((first, second, f.select(given, out, first)), given)
+    shifts = [f.word(row, Row.shifts.offset + 8 * index) for index in range(3)]
+    (a_rows, a_batch), (b_columns, b_batch) = f.operand(first), f.operand(second)
+    always = Value(INT1, "true")
+    a = read_matrix(f, first, (a_batch, a_rows, always), shifts[0])
+    b = read_matrix(f, second, (b_batch, always, b_columns), shifts[1])
+    f.require(f.icmp("==", a.columns, b.rows))
+    f.require(f.icmp("<", f.or_(f.or_(a.rows, a.columns), b.columns), MAX_DIRECT_SIZE))
     # Batch axes broadcast; empty ones are Python's.
-    entry.batch = f.maximum(a.length, b.length)
-    for length in (a.length, b.length):
-        entry.require(f.icmp(">", length, 0))
-        entry.require(f.or_(f.icmp("==", length, entry.batch), f.icmp("==", length, 1)))
-    axes = _Axes.of(entry, (a, b), (left, right))
-    result = _result(entry, out, axes, (left, right), row)
-    target = axes.matrix(entry, result, shift_c)
-    a_tall, target, entry.batch = _merged(f, (left, shift_a), (target, shift_c), b, entry.batch)
-    turns = row.word("turns")
+    batch = f.maximum(a.batch, b.batch)
+    for matrix in (a, b):
+        f.require(f.icmp(">", matrix.batch, 0))
+        f.require(f.or_(f.icmp("==", matrix.batch, batch), f.icmp("==", matrix.batch, 1)))
+    present, lengths = (f.or_(a_batch, b_batch), a_rows, b_columns), (batch, a.rows, b.columns)
+    result = f.make_result(out, given, present, lengths, f.pointer(row, Row.dtypes.offset + 16))
+    f.hold(result)
+    c = read_matrix(f, result, present, shifts[2])
+    same = [f.icmp("==", *pair) for pair in zip((c.batch, c.rows, c.columns), lengths, strict=True)]
+    f.require(reduce(f.and_, same))
+    with f.when(given):
+        low, high = extent(f, c, shifts[2])
+        for operand, shift in ((a, shifts[0]), (b, shifts[1])):
+            begin, end = extent(f, operand, shift)
+            f.require(f.or_(f.icmp("<=", high, begin), f.icmp("<=", end, low)))
+    a, c = _merged(f, (a, shifts[0]), b, (c, shifts[2]))
+    turns = f.word(row, Row.turns)
     # A large column-major C whose product is not computed transposed goes through Python, which transposes.
-    scattered = f.and_(column_major(f, target), f.icmp("==", turns, Turns.ONE_COLUMN))
-    large = f.icmp(">", f.mul(target.rows, target.columns), MOST_SCATTERED)
-    entry.require(f.not_(f.and_(scattered, large)))
-    turned = better_transposed(f, a_tall, target, turns)
-    matrices = transposed_if(f, turned, a_tall, right, target)
-    exact = find_exact(entry, number, matrices, unused=result)
-    work = f.mul(f.mul(f.mul(a_tall.rows, a_tall.columns), right.columns), entry.batch)
+    scattered = f.and_(column_major(f, c), f.icmp("==", turns, Turns.ONE_COLUMN))
+    f.require(f.not_(f.and_(scattered, f.icmp(">", f.mul(c.rows, c.columns), MOST_SCATTERED))))
+    matrices = transposed_if(f, better_transposed(f, a, c, turns), a, b, c)
+    exact = find_exact(f, f.word(row, Row.number), matrices)
+    work = f.mul(f.mul(f.mul(c.rows, a.columns), c.columns), c.batch)
     long_running = f.icmp(">", work, int64(GIL_THRESHOLD))
     if quick:
-        entry.give_up_if(f.icmp(">", work, QUICK_WORK), unused=result)
-    wish = entry.find_team(work, unused=result)
+        f.require(f.icmp("<=", work, QUICK_WORK))
+    wish = f.find_team(work)
+    cancelled, done = f.new_block("cancelled"), f.new_block("done")
     with f.when(exact.found):
-        run_exact(entry, exact, matrices, long_running, wish)
-        entry.raise_cancelled(unused=result)
-        f.ret(_returned(entry, result, axes))
+        run_exact(f, exact, matrices, long_running, wish)
+        f.raise_cancelled(cancelled)
+        f.jump(done)
     # Python compiles the loop over a batch when there is one of these types.
-    loop = f.load(INT64, f.at(module.external("tw_loops"), f.mul(row.word("acc"), 8)), 8)
-    missing = f.and_(f.icmp("!=", entry.batch, 1), f.icmp("==", loop, 0))
-    entry.give_up_if(missing, unused=result)
-    slot = entry.find_scratch(module.external("tw_scratch"), unused=result)
-    with entry.taken(slot) as scratch, entry.without_gil(long_running), entry.team(wish) as team:
-        _multiply(entry, row, matrices, scratch, team)
-    entry.raise_cancelled(unused=result)
-    entry.finish(_returned(entry, result, axes))
+    loop = f.pointer(f.item(f.symbol("loops"), f.word(row, Row.acc)))
+    f.require(f.or_(f.icmp("==", c.batch, 1), f.not_(f.is_null(loop))))
+    slot = f.find_scratch(f.symbol("scratch"))
+    with f.taken(slot) as scratch, f.without_gil(long_running), f.team(wish) as team:
+        _multiply(f, row, matrices, scratch, team)
+    f.raise_cancelled(cancelled)
+    f.jump(done)
+    f.place(done)
+    with f.once_if(f.not_(reduce(f.or_, present)), [result]) as (_, returned):
+        returned([f.python("as_result", result)])  # without axes, a scalar
+    f.ret(returned.results[0])
+    f.place(cancelled)
+    f.python("decref", result)
+    f.ret(null())
+    f.finish()
     return str(module)
 
 
-class _Axes(NamedTuple):
-    """The axes of the result: whether each of batch, rows and columns is there, their lengths in order."""
-
-    present: tuple[Value, Value, Value]
-    lengths: tuple[Value, Value, Value]
-    number: Value
-    shape: Value  # that many lengths, on the stack
-
-    @classmethod
-    def of(
-        cls, entry: _Entry, operands: tuple[_Operand, _Operand], matrices: tuple[MatrixValues, MatrixValues]
-    ) -> _Axes:
-        """A vector's missing axis is missing in the result; a batch axis of either operand is there."""
-        f = entry.f
-        a, b = operands
-        present = (f.or_(a.batched, b.batched), f.not_(a.vector), f.not_(b.vector))
-        lengths = (entry.batch, matrices[0].rows, matrices[1].columns)
-        shape = f.alloca(INT64, len(present) + 1, 16)
-        at, count = shape, int64(0)
-        for there, length in zip(present, lengths, strict=True):
-            f.store(length, at, 8)  # the next one overwrites it where this axis is missing
-            at = f.select(there, f.at(at, 8), at)
-            count = f.add(count, f.select(there, int64(1), int64(0)))
-        return cls(present, lengths, count, shape)
-
-    def matrix(self, entry: _Entry, array: Value, shift: Value) -> MatrixValues:
-        """The matrices of an array with these axes."""
-        f = entry.f
-        at, strides = entry.field(array, ARRAY_STRIDES), []
-        # A missing axis reads the next one's stride or, at the end, one of the lengths before it; not used.
-        at = f.select(f.icmp("==", self.number, 0), self.shape, at)
-        for number, there in enumerate(self.present):
-            rest = self.present[number:]
-            last = rest[0]
-            for other in rest[1:]:
-                last = f.or_(last, other)
-            place = f.select(last, at, self.shape)
-            strides.append(f.load(INT64, place, 8))
-            at = f.select(there, f.at(at, 8), at)
-        batched, has_rows, has_columns = self.present
-        _, rows, columns = self.lengths
-        step = f.select(batched, strides[0], int64(0))
-        apart = entry.elements(f.select(has_rows, strides[1], int64(0)), shift, rows)
-        row = f.select(has_rows, apart, columns)
-        apart = entry.elements(f.select(has_columns, strides[2], int64(0)), shift, columns)
-        column = f.select(has_columns, apart, int64(1))
-        data = entry.field(array, ARRAY_DATA)
-        return entry.contiguous(MatrixValues(data, rows, columns, row, column, step))
-
-
-def _result(
-    entry: _Entry, out: Value, axes: _Axes, operands: tuple[MatrixValues, MatrixValues], row: _FoundRow
-) -> Value:
-    """A new reference to `out` after its checks, or to a new array."""
-    f, module = entry.f, entry.module
-    dtype, shift = row.pointer("dtypes", 2), row.word("shifts", 2)
-    sizes = [f.shl(int64(1), row.word("shifts", index)) for index in range(3)]
-    given = f.icmp("!=", out, null())
-    slot = f.alloca(POINTER, 1, 8)
-    increment = module.declare("tw_incref", VOID, (POINTER,))
-    with f.branch(given) as (reuse, create):
-        with reuse:
-            entry.check_plain(out, dtype, ALIGNED | WRITEABLE)
-            count = f.sext(entry.field(out, ARRAY_NDIM, INT32), INT64)
-            entry.require(f.and_(f.icmp("==", count, axes.number), f.icmp(">", count, 0)))
-            shape = entry.field(out, ARRAY_SHAPE)
-            same = f.alloca(INT64, 1, 8)
-            f.store(int64(0), same, 8)
-            with f.loop(int64(0), count, int64(1), "axis") as axis:
-                at = f.mul(axis, 8)
-                lengths = [f.load(INT64, f.at(base, at), 8) for base in (shape, axes.shape)]
-                equal = f.select(f.icmp("==", *lengths), int64(1), int64(0))
-                f.store(f.add(f.load(INT64, same, 8), equal), same, 8)
-            entry.require(f.icmp("==", f.load(INT64, same, 8), count))
-            low, high = entry.extent(axes.matrix(entry, out, shift), sizes[2])
-            for operand, size in zip(operands, sizes, strict=False):
-                first, behind = entry.extent(operand, size)
-                apart = f.or_(f.icmp("<=", high, first), f.icmp("<=", behind, low))
-                entry.require(apart)
-            f.call(increment, [out])
-            f.store(out, slot, 8)
-        with create:
-            f.store(entry.new_array(f.trunc(axes.number, INT32), axes.shape, dtype), slot, 8)
-    return f.load(POINTER, slot, 8)
-
-
 def _merged(
-    f: Function, in_a: tuple[MatrixValues, Value], in_c: tuple[MatrixValues, Value], b: _Operand, batch: Value
-) -> tuple[MatrixValues, MatrixValues, Value]:
+    f: _Product, in_a: tuple[MatrixValues, Value], b: MatrixValues, in_c: tuple[MatrixValues, Value]
+) -> tuple[MatrixValues, MatrixValues]:
     """Batches of A over one B as one tall product, where rows of A and of C go on evenly.
 
-    A and C come with the shifts that are the sizes of their elements.
+    A and C come with the shifts that are the sizes of their elements; the batch is that of C.
     """
-    evenly = f.icmp("==", b.step, 0)
     a, c = in_a[0], in_c[0]
+    tall = f.mul(a.rows, c.batch)
+    evenly = f.and_(f.icmp("==", b.step, 0), f.icmp("<", tall, MAX_DIRECT_SIZE))
     for matrix, shift in (in_a, in_c):
         span = f.shl(f.mul(matrix.rows, matrix.row), shift)
         evenly = f.and_(evenly, f.icmp("==", matrix.step, span))
-    rows = f.mul(a.rows, batch)
-    evenly = f.and_(evenly, f.icmp("<", rows, MAX_DIRECT_SIZE))
-    rows = f.select(evenly, rows, a.rows)
-    return a._replace(rows=rows), c._replace(rows=rows), f.select(evenly, int64(1), batch)
-
-
-def _returned(entry: _Entry, result: Value, axes: _Axes) -> Value:
-    """The result, as a scalar where it has no axes."""
-    f = entry.f
-    slot = f.alloca(POINTER, 1, 8)
-    f.store(result, slot, 8)
-    with f.when(f.icmp("==", axes.number, 0)):
-        scalar = entry.module.declare("tw_return", POINTER, (POINTER,))
-        f.store(f.call(scalar, [result]), slot, 8)
-    return f.load(POINTER, slot, 8)
+    rows, batch = f.select(evenly, tall, a.rows), f.select(evenly, int64(1), c.batch)
+    return a._replace(rows=rows, batch=batch), c._replace(rows=rows, batch=batch)
 
 
 def _multiply(
-    entry: _Entry, row: _FoundRow, matrices: tuple[MatrixValues, ...], scratch: Value, team: Value
+    f: _Product, row: Value, matrices: tuple[MatrixValues, ...], scratch: Value, team: Value
 ) -> None:
     """Every product of the batch through the kernel of its element types."""
-    f = entry.f
-    a, other, _ = matrices
-    sizes = [a.rows, other.columns, a.columns]
+    a, b, c = matrices
+    sizes = [a.rows, b.columns, a.columns]
     strides = [value for matrix in matrices for value in (matrix.row, matrix.column)]
-    pointers = [matrix.data for matrix in matrices]
-    steps = [matrix.step for matrix in matrices]
-    kernel = row.pointer("code")
-    single = f.icmp("==", entry.batch, 1)
+    pointers, steps = [matrix.data for matrix in matrices], [matrix.step for matrix in matrices]
+    kernel = f.pointer(row, Row.code)
     for index, acc in enumerate(ACCUMULATORS):
-        with f.when(f.icmp("==", row.word("acc"), index)):
+        with f.when(f.icmp("==", f.word(row, Row.acc), index)):
             rest = [*pointers, *sizes, *strides, constant(acc, 1), constant(acc, 0), scratch]
-            with f.branch(single) as (one, several):
+            with f.branch(f.icmp("==", c.batch, 1)) as (one, several):
                 with one:
                     f.call(Callee(VOID, kernel.text), [*rest, team])
                 with several:
-                    loop = entry.pointer_at("tw_loops", loop_place(acc))
-                    parts = [row.word(name) for name in ("scratch_step", "scratch_parts")]
-                    f.call(Callee(VOID, loop.text), [kernel, entry.batch, *steps, *rest, *parts, team])
+                    loop = f.pointer(f.symbol("loops"), 8 * loop_place(acc))
+                    parts = [f.word(row, field) for field in (Row.scratch_step, Row.scratch_parts)]
+                    f.call(Callee(VOID, loop.text), [kernel, c.batch, *steps, *rest, *parts, team])
 
 
 class NativeMatmul:
@@ -395,14 +302,12 @@ class NativeMatmul:
         self._kernels: list[GemmKernel] = []  # of the rows
         self._referenced: list[object] = [pool, others]
         imports = {
-            **python_symbols(),
+            **entry_symbols(),
             "tw_others": ctypes.addressof(others),
             "tw_rows": ctypes.addressof(self.table),
             "tw_scratch": pool.table_address,
             "tw_exact": exact_table().address,
             "tw_loops": ctypes.addressof(loop_table()),
-            "tw_empty": numpy_api(API_EMPTY),
-            "tw_return": numpy_api(API_RETURN),
         }
         machine = host_machine()
         self._builtin = builtin

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from tilewright.calls.fastcall import MOST_SCATTERED
 from tilewright.calls.foreign import as_array, refuse
 from tilewright.calls.operands import broadcast_shapes, merges, whole_strides
 from tilewright.calls.pieces import copied
@@ -33,6 +32,7 @@ from tilewright.errors import (
     UnsupportedDtype,
     shown,
 )
+from tilewright.ops.gemm.matrix_values import MOST_SCATTERED
 from tilewright.spec.arguments import as_dtype, as_text, out_array
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, I8, DType, find_numpy_dtype
 from tilewright.spec.problem import ProductTypes, check_elements
