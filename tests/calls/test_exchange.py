@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from repeated_calls import python_lines
-from support import Array
+from support import Array, run_python
 
 import tilewright
 from tilewright.calls.dlpack import _Versioned
@@ -397,3 +397,21 @@ def test_arrays_of_jax_in_and_out() -> None:
     one.delete()
     with pytest.raises(TensorNotReadable, match="deleted"):
         tw.softmax(one)
+
+
+def test_operands_of_calls_that_a_check_declines() -> None:
+    """Their views are given up once: twice, and the next arrays would be in freed memory."""
+    code = """
+import numpy as np, tilewright as tw
+q, k, v = (np.random.default_rng(seed).standard_normal((1, 2, 8, 8)).astype("f4") for seed in range(3))
+operands = [memoryview(one) for one in (q, k, v)]
+declined, kept = 0, []
+for number in range(300):
+    try:
+        tw.attention(*operands, kv_lengths=np.array([6 if number % 3 else 9]))
+    except tw.TilewrightError:
+        declined += 1
+    kept += [np.empty(3) for _ in range(50)]
+assert declined == 100
+"""
+    run_python("-c", code)

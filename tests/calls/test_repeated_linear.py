@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 from typing import Any
 
@@ -68,6 +69,23 @@ def test_another_weight_of_the_same_shape_has_its_own_result() -> None:
         for _ in range(3):
             np.testing.assert_allclose(tw.linear(x, packed), x @ weight.T, rtol=1e-4, atol=1e-4)
         del packed
+
+
+@pytest.mark.parametrize("shape", [(8, 32), (2, 3, 32), (32,), (0, 32)])
+@pytest.mark.parametrize("dtype", ["f4", "f2"])
+def test_quantising_rows(shape: tuple[int, ...], dtype: str) -> None:
+    """The third call makes an object of the class, whose slots hold new arrays, without Python."""
+    for _ in range(2):
+        tw.quantize_rows(values(*shape, dtype=dtype))
+    x, found = values(*shape, dtype=dtype), []
+    assert python_lines(lambda: found.append(tw.quantize_rows(x))) == 0
+    replay().table.clear()
+    expected = tw.quantize_rows(x)
+    assert type(found[0]) is tw.QuantizedRows
+    assert gc.is_tracked(found[0])
+    for part, other in zip(found[0].parts(), expected.parts(), strict=True):
+        assert (part.dtype, part.shape) == (other.dtype, other.shape)
+        np.testing.assert_array_equal(part, other)
 
 
 def test_quantised_rows() -> None:

@@ -65,10 +65,12 @@ class ResultMaker(NamedTuple):
     ----------
     word : 1 for tensors of PyTorch, else the address of a function that makes something of each array.
     numbers : PyTorch's numbers of element types.
+    function : the function, which must live as long as the recipe.
     """
 
     word: int
     numbers: dict[np.dtype[Any], int] | None = None
+    function: Any = None
 
 
 #: Exporters by class, in order of use: classes may be made in functions.
@@ -105,7 +107,8 @@ def _find_exporter(kind: type, value: Any) -> Exporter | None:
     if torch is not None and kind is torch.dtype:
         return Exporter(Library.NONE, _torch_dtype)
     if root in ("jax", "jaxlib") and hasattr(kind, "__array__"):
-        return Exporter(Library.JAX, _view_jax, kind.__name__ == "ArrayImpl")
+        values = kind.__name__ == "ArrayImpl"
+        return Exporter(Library.JAX, _view_jax if values else _refuse_traced, values)
     if overrides(kind, "__array_function__") or overrides(kind, "__array_ufunc__"):
         return None  # its library has functions of its own
     own = getattr(value, "__dict__", ())
@@ -137,23 +140,25 @@ def _view_dlpack(value: Any) -> Array:
         raise _refuse(value, error) from error
 
 
-#: Shardings on one CPU, as JAX calls the places of an array.
-_on_one_cpu: set[Any] = set()
+#: Shardings on one CPU, as JAX calls the places of an array, by their ids.
+_on_one_cpu: dict[int, Any] = {}
 _MOST_SHARDINGS = 64
 
 
+def _refuse_traced(value: Any) -> Array:
+    raise _refuse(value, "it is not an array with values; call outside of jax.jit, or by pure_callback")
+
+
 def _view_jax(value: Any) -> Array:
-    if type(value).__name__ != "ArrayImpl":
-        raise _refuse(value, "it is not an array with values; call outside of jax.jit, or by pure_callback")
     try:
         sharding = value.sharding
-        if sharding not in _on_one_cpu:
+        if id(sharding) not in _on_one_cpu:
             devices = value.devices()
             if len(devices) != 1 or next(iter(devices)).platform != "cpu":
                 places = ", ".join(map(str, devices))
                 raise _refuse(value, f"it is on {places}; copy it to one CPU device with jax.device_put")
             if len(_on_one_cpu) < _MOST_SHARDINGS:
-                _on_one_cpu.add(sharding)
+                _on_one_cpu[id(sharding)] = sharding
         found = getattr(value, "_npy_value", None)  # what JAX itself returns from the second time on
         return np.asarray(value) if type(found) is not np.ndarray else found
     except TensorNotReadable:
@@ -250,6 +255,25 @@ def _jax_put(shape: tuple[int, ...], dtype: np.dtype[Any], device: Any) -> tuple
     return put, (sample.aval, sample.sharding, [*sample.devices()], False)
 
 
+def _maker_for_jax(result: Any) -> Callable[[Array], Any]:
+    """`_as_jax` for arrays like one."""
+    if not isinstance(result, np.ndarray) or result.nbytes > _MOST_SAMPLE_BYTES:
+        return _as_jax
+    config = sys.modules["jax"].config
+    device = config.jax_default_device
+    try:
+        put, (aval, sharding, devices, committed) = _jax_put(result.shape, result.dtype, device)
+    except (AttributeError, ImportError, TypeError):
+        return _as_jax
+
+    def make(array: Array) -> Any:
+        if config.jax_default_device is not device:
+            return _as_jax(array)
+        return put(aval, sharding, [array], devices, committed)
+
+    return _as_jax if put is None else make
+
+
 _RESULTS: dict[Library, Callable[[Array], Any]] = {Library.TORCH: _as_torch, Library.JAX: _as_jax}
 
 
@@ -275,8 +299,8 @@ class Exchange:
         only = next(iter(self._libraries)) if len(self._libraries) == 1 else None
         return only if only in _RESULTS else None
 
-    def maker(self) -> ResultMaker | None:
-        """How machine code makes results of the call's library; None for those of NumPy.
+    def maker(self, result: Any) -> ResultMaker | None:
+        """How machine code makes results of the call's library like this one; None for those of NumPy.
 
         Raises
         ------
@@ -289,8 +313,9 @@ class Exchange:
                 if not torch_types.connect():
                     raise LookupError("tensors of a PyTorch that machine code does not know")
                 return ResultMaker(1, torch_types.numbers)
-            case library:
-                return ResultMaker(id(_RESULTS[library]))
+            case _:
+                function = _maker_for_jax(result)
+                return ResultMaker(id(function), function=function)
 
     def made(self, array: Array) -> bool:
         """Return whether an array is the view of an operand of another library."""

@@ -46,6 +46,7 @@ FUNCTIONS: dict[str, CFunction] = {
     "no_memory": CFunction(POINTER, (), "PyErr_NoMemory"),
     "as_integer": CFunction(INT64, _TWO, "PyLong_AsLongLongAndOverflow"),
     "as_text": CFunction(POINTER, _TWO, "PyUnicode_AsUTF8AndSize"),
+    "new_object": CFunction(POINTER, (POINTER, INT64), "PyType_GenericAlloc"),
     "new_tuple": CFunction(POINTER, (INT64,), "PyTuple_New"),
     "set_context": CFunction(POINTER, _TWO, "PyContextVar_Set"),
     "reset_context": CFunction(INT32, _TWO, "PyContextVar_Reset"),

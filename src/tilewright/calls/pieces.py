@@ -6,14 +6,17 @@ One NumPy call on an array of gigabytes takes seconds, during which Ctrl-C has n
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from tilewright.calls.operands import Array
-from tilewright.calls.recording import constant, new_array, new_like
+from tilewright.calls.operands import Array, data_address
+from tilewright.calls.recording import new_array, new_like
+from tilewright.llvm.builtin import address_of
+from tilewright.llvm.jit import NativeFunction
 from tilewright.recorder import current
 
 #: Elements of a piece: 1 to 20 ms, so that the overhead of the Python loop is negligible.
@@ -71,11 +74,24 @@ def copy_to(target: Array, source: Array, casting: Any = "same_kind", where: Any
 
 def zeros(shape: tuple[int, ...], dtype: Any) -> Array:
     """`numpy.zeros`, known to a recording."""
-    if current.recorder is None:
+    recorder = current.recorder
+    if recorder is None:
         return np.zeros(shape, dtype)
     found = new_array(shape, dtype)
-    copy_to(found, constant(np.zeros((), dtype)))
+    if found.size > PIECE:
+        recorder.refuse("zeros in a large array")
+    recorder.team(None, found.size)  # outside of the GIL where it takes long
+    _fill(data_address(found), 0, found.nbytes)
     return found
+
+
+#: ``memset``: zeros of every element type are bytes of 0.
+_fill = NativeFunction(
+    None,
+    address_of(ctypes.memset),
+    (ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64),
+    ctypes.c_void_p,
+)
 
 
 def report_copy(target: Array, source: Array, where: Any = True, *, quiet: bool = False) -> None:

@@ -66,7 +66,8 @@ class Field(IntEnum):
     `USES` counts the calls that are executing it, under the GIL, and `HITS` those that it has served; after
     `LIMIT` of these, unless 0, a call goes to Python again, which may know something better. `WORK` is of
     the largest step with a team, `THREADS` the most threads of one, or 0. `TEMPORARY_BYTES` are those of all
-    temporary arrays. `IS_TUPLE` says that the results are returned as a tuple. `MAKER` is 0 for results of
+    temporary arrays. `HOLDER` is 0 where the result is returned, the type tuple for a tuple of
+    the results, or a class of objects whose slots hold them, see `Grouped`. `MAKER` is 0 for results of
     NumPy; else see `ResultMaker`.
     """
 
@@ -77,7 +78,7 @@ class Field(IntEnum):
     WORK = 4
     THREADS = 5
     TEMPORARY_BYTES = 6
-    IS_TUPLE = 7
+    HOLDER = 7
     MAKER = 8
     RESULTS = 9
     STEPS = 10

@@ -16,6 +16,7 @@ import numpy as np
 
 from tilewright.calls.exchange import Exchange
 from tilewright.calls.interpreter import error_state
+from tilewright.calls.kinds import group_readable
 from tilewright.calls.layout import WRITEABLE
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.recipe import (
@@ -402,12 +403,16 @@ class Recording:
         maker = None
         if self._exchange is not None:
             try:
-                maker = self._exchange.maker()
+                maker = self._exchange.maker(result)
             except LookupError as error:
                 self.refuse(str(error))
+        holder, results = 0, (result,)
+        if isinstance(result, Grouped) and group_readable(result):
+            # Its parts are arrays of NumPy's, of whatever library the operands are.
+            holder, results, maker = id(type(result)), result.parts(), None
+        elif type(result) is tuple:
+            holder, results = id(tuple), result
         self._numbers = None if maker is None else maker.numbers
-        several = type(result) is tuple
-        results: tuple[Any, ...] = result if several else (result,)
         if len(results) > MOST_RESULTS or len(self.pools) > MOST_SCRATCH:
             self.refuse("more results or scratch than a recipe has")
         if self.reason:
@@ -432,7 +437,7 @@ class Recording:
         for step in self._steps:
             body += step
         tables = [pool.table_address for pool in self.pools]
-        header = [0, 0, 0, self._limit, self._most_work, threads or 0, size, several]
+        header = [0, 0, 0, self._limit, self._most_work, threads or 0, size, holder]
         header += [
             0 if maker is None else maker.word,
             len(results),
@@ -440,7 +445,7 @@ class Recording:
             *tables,
             *[0] * (MOST_SCRATCH - len(tables)),
         ]
-        kept = [*self.pools, *self._kept]
+        kept = [*self.pools, *self._kept, maker]
         if self._numbered:
             owned = {id(one) for argument in self._numbered for one in argument.owned()}
             kept = [one for one in kept if id(one) not in owned]

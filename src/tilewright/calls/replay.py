@@ -137,9 +137,9 @@ class _Replay(Entry):
             self.put(self.bases, 8 * (Base.SCRATCH + number), self.ptrtoint(self.scratch[-1]))
         self.put(self.bases, Base.NUMBER, int64(0))
         arrays = self.word(self.state, KeyState.arrays)
-        with self.loop(int64(0), arrays, int64(1), "array") as number:
-            start = self.word(self.item(self.state, number, KeyState.starts))
-            self.put(self.item(self.bases, number, Base.ARGUMENT), 0, start)
+        with self.loop(int64(0), arrays, int64(1), "array") as array:
+            start = self.word(self.item(self.state, array, KeyState.starts))
+            self.put(self.item(self.bases, array, Base.ARGUMENT), 0, start)
 
     def give_back(self, recipe: Value) -> None:
         """Returns the blocks; the call does not use the recipe any more."""
@@ -174,13 +174,15 @@ class _Replay(Entry):
 
     # --- steps -------------------------------------------------------------------------------
 
-    def run(self, recipe: Value, wish: TeamRequest, failed: Block, declined: Block) -> None:
+    def run(
+        self, recipe: Value, first_step: Value, wish: TeamRequest, failed: Block, declined: Block
+    ) -> None:
         """All steps, one after the other.
 
         To the block `failed` after an exception, to `declined` after a check that says so.
         """
         words, largest = self.alloca(INT64, MOST_STEP_WORDS, 16), self.word(recipe, Field.WORK)
-        count, first = self.word(recipe, Field.STEPS), [self.first_step]
+        count, first = self.word(recipe, Field.STEPS), [first_step]
         with self.carried_loop(int64(0), count, int64(1), first, "step") as (_, (step,), advance):
             thunk = self.pointer(step, StepField.THUNK)
             with self.branch(self.is_null(thunk)) as (other, call):
@@ -225,9 +227,9 @@ def _emit(*, quick: bool) -> str:
     f.take(recipe)
     failed, failed_later, declined = map(f.new_block, ("failed", "failed_later", "declined"))
     results = Results(f, recipe, f.body, f.bases, f.state)
-    f.first_step = results.make(failed)
+    first_step = results.make(failed)
     block = f.take_memory(recipe, failed)
-    f.run(recipe, wish, failed_later, declined)
+    f.run(recipe, first_step, wish, failed_later, declined)
     found = results.returned(failed_later)
     f.free_memory(block)
     f.put(recipe, Field.HITS, f.add(f.word(recipe, Field.HITS), 1))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tilewright.calls.call_key import KeyState
-from tilewright.calls.layout import ARRAY_DATA, TUPLE_ITEM, TUPLE_SIZE
+from tilewright.calls.layout import ARRAY_DATA, SERIAL_SLOT, TUPLE_ITEM, TUPLE_SIZE
 from tilewright.calls.object_code import ObjectCode
 from tilewright.calls.recipe import MOST_RESULTS, MOST_VIEWS, ArrayField, Base, Field, StepField
 from tilewright.calls.tensor_code import data_of_tensor, new_tensor
@@ -115,7 +115,7 @@ class Results:
                 f.python("decref", made)
 
     def returned(self, failed: Block) -> Value:
-        """What the call returns: its result, or a tuple of several."""
+        """What the call returns: its result, or what holds several."""
         f = self._f
         with self._each() as (record, base, slot), f.when(f.icmp("==", base, int(Base.TEMPORARY))):
             data = _place_in(f, record, self._bases, base)
@@ -132,13 +132,18 @@ class Results:
             f.leave_if(f.is_null(made), failed)
             f.python("decref", f.pointer(slot))
             f.put(slot, 0, made)
-        several = f.icmp("!=", f.word(self._recipe, Field.IS_TUPLE), 0)
-        with f.once_if(several, [f.pointer(self._made)]) as (_, together):
-            count = f.word(self._recipe, Field.RESULTS)
-            made = f.python("new_tuple", count)
+        holder = f.pointer(self._recipe, Field.HOLDER)
+        with f.once_if(f.not_(f.is_null(holder)), [f.pointer(self._made)]) as (_, together):
+            count, is_tuple = f.word(self._recipe, Field.RESULTS), f.icmp("==", holder, f.symbol("tuple"))
+            with f.once_if(is_tuple, [null()]) as (_, of_items):
+                of_items([f.python("new_tuple", count)])
+            with f.once_if(f.not_(is_tuple), of_items.results) as (_, of_slots):
+                of_slots([f.python("new_object", holder, int64(0))])
+            made = of_slots.results[0]
             f.leave_if(f.is_null(made), failed)
+            items = f.at(made, f.select(is_tuple, int64(TUPLE_ITEM), int64(SERIAL_SLOT)))
             with f.loop(int64(0), count, int64(1), "item") as number:
-                f.put(f.item(made, number, TUPLE_ITEM), 0, f.pointer(f.item(self._made, number)))
+                f.put(f.item(items, number), 0, f.pointer(f.item(self._made, number)))
             together([made])
         return together.results[0]
 
@@ -146,8 +151,8 @@ class Results:
 def run_numpy(f: ObjectCode, step: Value, bases: Value, failed: Block) -> None:
     """A function of NumPy, or a copy, on arrays made for it; to the block `failed` after an error."""
     arrays, outcome = f.alloca(POINTER, MOST_VIEWS, 16), f.alloca(INT64, 1, 8)
-    for number in range(MOST_VIEWS):
-        f.put(arrays, 8 * number, null())
+    for place in range(MOST_VIEWS):
+        f.put(arrays, 8 * place, null())
     f.put(outcome, 0, int64(0))
     done = f.new_block("numpy_done")
     count, first = f.word(step, StepField.COUNT), [f.at(step, 8 * StepField.ARGUMENTS)]
@@ -185,8 +190,8 @@ def run_numpy(f: ObjectCode, step: Value, bases: Value, failed: Block) -> None:
         f.python("decref", token)
     f.jump(done)
     f.place(done)
-    for number in range(MOST_VIEWS):
-        array = f.pointer(arrays, 8 * number)
+    for place in range(MOST_VIEWS):
+        array = f.pointer(arrays, 8 * place)
         with f.when(f.not_(f.is_null(array))):
             f.python("decref", array)
     f.leave_if(f.icmp("==", f.word(outcome), 0), failed)

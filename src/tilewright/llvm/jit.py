@@ -78,7 +78,7 @@ class NativeFunction:
 
     Attributes
     ----------
-    code : what owns the machine code.
+    code : what owns the machine code; None where it stays.
     address : where it starts.
     kinds : types of ctypes of its arguments.
     thunk : how recipes call the function, as `calls/thunks.py` knows it; None until one does.
@@ -87,7 +87,7 @@ class NativeFunction:
 
     __slots__ = ("address", "code", "kinds", "thunk", "unrecorded")
 
-    def __init__(self, code: Linked, address: int, kinds: tuple[Any, ...], result: Any) -> None:
+    def __init__(self, code: Linked | None, address: int, kinds: tuple[Any, ...], result: Any) -> None:
         self.code, self.address, self.kinds = code, address, kinds
         self.thunk: Any = None
         self.unrecorded: Any = ctypes.CFUNCTYPE(result, *kinds)(address)

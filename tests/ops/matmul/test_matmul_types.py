@@ -10,6 +10,7 @@ import pytest
 from support import Array
 
 import tilewright as tw
+from tilewright.calls.repeated import replay
 from tilewright.errors import InvalidScalar, OutDtype
 
 INTEGERS = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"]
@@ -153,3 +154,22 @@ def test_parts_of_complex_elements_apart() -> None:
 def test_a_narrower_out_of_another_kind_is_refused() -> None:
     with pytest.raises(OutDtype):
         tw.matmul(np.ones((2, 2), "f2"), np.ones((2, 2), "f2"), out=np.ones((2, 2), "i4"))
+
+
+@pytest.mark.parametrize("most", [2**31 - 1, 3])
+@pytest.mark.parametrize(
+    "shapes", [((5, 7), (7, 9)), ((7,), (7, 9)), ((5, 7), (7,)), ((2, 1, 5, 7), (3, 7, 4))]
+)
+def test_truths(monkeypatch: pytest.MonkeyPatch, most: int, shapes: tuple[Any, Any]) -> None:
+    """Pairs are counted in 32 bits, or in 64 where there may be more of them."""
+    monkeypatch.setattr("tilewright.ops.gemm.call._MOST_PAIRS", most)
+    replay().table.clear()
+    for seed in range(3):
+        a, b = (random(shape, np.bool_, seed + 7 * index) for index, shape in enumerate(shapes))
+        found = tw.matmul(a, b)
+        assert found.dtype == np.bool_
+        np.testing.assert_array_equal(found, np.matmul(a, b))
+        np.testing.assert_array_equal(np.asarray(found).view(np.uint8) > 1, False)
+    out = np.empty_like(np.matmul(a, b))
+    assert tw.matmul(a, b, out) is out
+    np.testing.assert_array_equal(out, np.matmul(a, b))

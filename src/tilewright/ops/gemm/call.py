@@ -48,13 +48,16 @@ from tilewright.ops.gemm.operands import (
     wanted_dtype,
 )
 from tilewright.spec.arguments import check_number
-from tilewright.spec.epilogue import Epilogue
+from tilewright.spec.epilogue import Clamp, Epilogue
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import ProductTypes
 
 Array: TypeAlias = NDArray[Any]
 
 logger = logging.getLogger("tilewright")
+
+#: Pairs of bytes that are counted in 32 bits.
+_MOST_PAIRS = (1 << 31) - 1
 
 
 class PreparedProduct(NamedTuple):
@@ -185,6 +188,19 @@ def _special_product(
     return a.dtype == b.dtype == np.bool_ if dtype is None else dtype == np.bool_
 
 
+def _logical_product(a: Array, b: Array, result: Array) -> None:
+    """A product of truths, as bytes, into truths: the number of pairs that are both true, 1 at most."""
+    if a.shape[-1] > _MOST_PAIRS:
+        sums = new_array(result.shape, np.int64)
+        matmul(a, b, sums, dtype=np.int64)
+        numpy_call(np.not_equal, sums, 0, result)
+        return
+    product = prepare(a, b, result.view(np.uint8))
+    kernel = matmul_kernel(product.types, Epilogue((Clamp(0, 1),)))
+    with kernel.pool.block() as scratch:
+        kernel.run_batch(*product.matrices(), 1, 0, scratch)
+
+
 def _in_parts(
     array_a: Array, array_b: Array, out: Any, *, dtype: DTypeLike | None, alpha: complex, beta: complex
 ) -> Array:
@@ -204,9 +220,8 @@ def _in_parts(
                 needed = f"{required} where the result is logical"
                 raise InvalidScalar(name=name, found=shown(value), required=needed)
         ones = [as_type(array, np.bool_).view(np.uint8) for array in (array_a, array_b)]
-        sums, result = new_array(shapes.result, np.int32), new_array(shapes.result, np.bool_)
-        matmul(ones[0], ones[1], sums, dtype=np.int32)
-        numpy_call(np.not_equal, sums, 0, result)
+        result = new_array(shapes.result, np.bool_)
+        _logical_product(ones[0], ones[1], result)
     else:
         if computed.kind != "c":
             name, value = ("alpha", alpha) if is_complex(alpha) else ("beta", beta)

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.calls.exchange import exchanging
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.pieces import PIECE, contiguous
 from tilewright.calls.promotion import store
-from tilewright.calls.recording import constant, new_array, numpy_call
+from tilewright.calls.recording import constant, new_array, numpy_call, repeatable
+from tilewright.calls.repeated import repeated
 from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedWeight, ScalarOperand, ScaleShape, shown
-from tilewright.errors.callers import named_in_errors
 from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
@@ -31,7 +30,7 @@ from tilewright.ops.packing.call import packing_kernel
 from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
 from tilewright.ops.packing.words import elements_of
 from tilewright.preparing import once
-from tilewright.recorder import Grouped, unrecorded
+from tilewright.recorder import Grouped, current, unrecorded
 from tilewright.spec.arguments import check_numbers
 from tilewright.spec.dtype import BF16, F32, I8, I32, U8, DType, Use, dtypes_for
 from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Scale, Step
@@ -124,8 +123,7 @@ def row_function(dtype: DType) -> Any:
     return code.function(name, kinds)
 
 
-@named_in_errors
-@exchanging
+@repeated
 def quantize_rows(x: ArrayLike) -> QuantizedRows:
     """Quantise activations to 8-bit integers with one scale per row, for products with 8-bit weights.
 
@@ -166,14 +164,17 @@ def quantize_rows(x: ArrayLike) -> QuantizedRows:
     leading, k = given.shape[:-1], given.shape[-1]
     m = math.prod(leading)
     given = given.reshape(m, k)
-    q, scales, sums = np.empty((m, k), np.int8), np.empty(m, np.float32), np.empty(m, np.int32)
+    q, scales, sums = new_array((m, k), np.int8), new_array((m,), np.float32), new_array((m,), np.int32)
     if m:
         function = row_function(dtype)
         step = max(1, PIECE // max(k, 1))
         for first in range(0, m, step):  # signal handlers run between two calls
             rows = slice(first, first + step)
             places = [data_address(array[rows]) for array in (given, q, scales, sums)]
+            if current.recorder is not None:
+                current.recorder.team(None, given[rows].size)
             function(places[0], k, min(step, m - first), k, places[1], k, places[2], places[3])
+    repeatable()
     return QuantizedRows(q.reshape(array.shape), scales.reshape(leading), sums.reshape(leading))
 
 

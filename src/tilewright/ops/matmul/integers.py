@@ -190,6 +190,8 @@ def _multiply(a: Array, b: Array, c: Array, zeros: tuple[_ZeroPoint, _ZeroPoint]
         matmul(a, b, c, dtype=_INT32)
         return
     k = shapes.k
+    if zero_a.known and zero_b.known and _with_numbers(a, b, c, zeros, k):
+        return
     columns = rows = zero = constant(np.zeros((1, 1), _INT32))
     if not zero_a.none:  # ones of b's type: no other kernel
         columns = matmul(constant(np.ones((1, k), a.dtype)), b, dtype=_INT32)
@@ -216,6 +218,22 @@ def _multiply(a: Array, b: Array, c: Array, zeros: tuple[_ZeroPoint, _ZeroPoint]
     first = np.broadcast_to(first, (*c.shape[:-2], *first.shape[-2:]))
     matmul(first, second, c)
     matmul(a, b, c, beta=1)
+
+
+def _with_numbers(a: Array, b: Array, c: Array, zeros: tuple[_ZeroPoint, _ZeroPoint], k: int) -> bool:
+    """The product less two numbers, which scale the sums; False where a batch does not merge."""
+    a, _, c = merge_rows(a, b, c)
+    if not (a.ndim == b.ndim == c.ndim == 2 and whole_strides(a) and whole_strides(b)):
+        return False
+    by_column = by_row = constant(np.zeros((1, 1), _INT32))
+    number_a, number_b = (int(zero.values[0, 0]) for zero in zeros)
+    if number_a:  # ones of the other operand's type: no other kernel
+        by_column = matmul(constant(np.ones((1, k), a.dtype)), b, dtype=_INT32, alpha=-number_a)
+    if number_b:
+        both = constant(np.array([k * number_a * number_b]).astype(_INT32)) if number_a else None
+        by_row = matmul(a, constant(np.ones((k, 1), b.dtype)), dtype=_INT32, alpha=-number_b, bias=both)
+    _with_biases(a, b, c, by_column, by_row)
+    return True
 
 
 def _product_of(zeros: _ZeroPoint, number: int) -> Array:
