@@ -37,6 +37,41 @@ Number: TypeAlias = complex | np.number[Any]
 
 # --- element types ------------------------------------------------------------------------------
 
+#: Element types, by the names that they have here and by those of NumPy and ml_dtypes.
+DTypeName: TypeAlias = Literal[
+    "f64",
+    "f32",
+    "bf16",
+    "f16",
+    "i4",
+    "u4",
+    "i8",
+    "u8",
+    "i16",
+    "i32",
+    "i64",
+    "c64",
+    "c128",
+    "f8e4m3",
+    "f8e5m2",
+    "float64",
+    "float32",
+    "bfloat16",
+    "float16",
+    "int4",
+    "uint4",
+    "int8",
+    "uint8",
+    "int16",
+    "int32",
+    "int64",
+    "complex64",
+    "complex128",
+    "float8_e4m3fn",
+    "float8_e5m2",
+]
+#: What problems take as an element type.
+ElementType: TypeAlias = DTypeName | np.dtype[Any] | type[np.generic]
 #: Types that weights are stored in, as floats.
 WeightForm: TypeAlias = Literal["bf16", "f16", "f8e4m3", "f8e5m2"]
 
@@ -68,6 +103,33 @@ ScoreStageName: TypeAlias = Literal["product", "softcap", "mask", "softmax"]
 
 # --- problems -----------------------------------------------------------------------------------
 
+#: Which axis of a matrix is contiguous: "strided" leaves both strides to run time, "packed" are tiles.
+LayoutName: TypeAlias = Literal["row", "col", "strided", "packed"]
+#: How the operands of a product are read: in place, or packed first.
+StrategyName: TypeAlias = Literal["auto", "tiling", "packing"]
+#: How the matrices of a batch reduction are found: by a stride, or by their addresses.
+BatchModeName: TypeAlias = Literal["stride", "address"]
+#: Schedules of attention.
+ScheduleName: TypeAlias = Literal["blocks", "decode"]
+#: Functions of rows.
+RowOpName: TypeAlias = Literal[
+    "softmax",
+    "log_softmax",
+    "layer_norm",
+    "rms_norm",
+    "sum",
+    "mean",
+    "max",
+    "min",
+    "inverse_deviation",
+    "inverse_root",
+]
+#: How vectors lie in the matrices of a sum of products.
+WalkName: TypeAlias = Literal["along", "across", "weighted", "apart", "each", "spread", "single"]
+#: Types of the dimensions of a contraction.
+DimensionRoleName: TypeAlias = Literal["c", "m", "n", "k"]
+#: How a dimension of a contraction runs.
+ExecutionName: TypeAlias = Literal["sequential", "parallel", "primitive"]
 #: Functions of single elements.
 UnaryName: TypeAlias = Literal[
     "zero",

@@ -1,5 +1,8 @@
 """Native entries of kernels: the same results and errors as the kernel itself, without Python in between."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 import gc

@@ -1,5 +1,8 @@
 """Kernel objects: what they say of themselves, calls on arrays that fit and on arrays that do not."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 import itertools

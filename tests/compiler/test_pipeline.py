@@ -1,5 +1,8 @@
 """The ordered stages: what each fills in, where a run stops, the C signature, column-major C."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 import re

@@ -1,5 +1,8 @@
 """Attention on every machine that an emulator runs: every feature in turn, several blocks, guard pages."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 import itertools

@@ -1,5 +1,8 @@
 """Functions of rows and of elements on every machine that an emulator runs, between guard pages."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from collections.abc import Iterator

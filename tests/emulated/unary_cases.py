@@ -1,5 +1,8 @@
 """Unary kernels with their cases: every operation with and without transposition, on every path of a cut."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 import itertools

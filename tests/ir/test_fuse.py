@@ -1,5 +1,8 @@
 """The rewrites of chains: same results before and after each, round trips gone, other programs untouched."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -187,7 +190,7 @@ def test_an_unpack_that_computes_stays() -> None:
 
     def doubled(statement: Statement) -> Statement:
         if isinstance(statement, TileEpilogue) and statement.c.buffer == "sums1":
-            return replace(statement, rows=Constant(1), alpha=replace(statement.alpha, value=2.0))  # type: ignore[arg-type]
+            return replace(statement, rows=Constant(1), alpha=replace(statement.alpha, value=2.0))
         return statement
 
     assert "sums1" in scratch(fuse_unpack(edited(nests, doubled)))

@@ -1,5 +1,8 @@
 """Scalable and streaming vectors: their length is the machine's, and rows, tiles and functions follow it."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 import re

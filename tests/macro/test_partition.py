@@ -1,5 +1,8 @@
 """Tasks of a parallel nest: any number of threads gives the values of one, and gets its share."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,8 @@
 """Calls of attention kernels with everything that scores can meet, and what they give in float64."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 import itertools

@@ -1,5 +1,8 @@
 """Random contractions and their operands: any order, execution, strides and primitive."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from random import Random

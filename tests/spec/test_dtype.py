@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
+from typing import Any, get_args
 
 import ml_dtypes
 import numpy as np
@@ -37,6 +37,7 @@ from tilewright.spec.dtype import (
     parse_dtype,
 )
 from tilewright.spec.problem import ProductTypes, exact_dtype
+from tilewright.typing import DTypeName
 
 FLOATS, INTEGERS, COMPLEX = (F64, F32, BF16, F16, E4M3, E5M2), (I4, U4, I8, U8, I16, I32, I64), (C64, C128)
 LIMITS: Any = ml_dtypes.iinfo
@@ -197,3 +198,8 @@ def test_facts_of_a_product(
     assert (types.is_complex, types.uniform, types.narrows) == (is_complex, uniform, narrows)
     assert types.name == name
     assert exact_dtype(types) == exact
+
+
+def test_type_checkers_know_the_names() -> None:
+    names = [*DTYPES, *(dtype.numpy_name for dtype in DTYPES.values())]
+    assert list(get_args(DTypeName)) == names

@@ -1,5 +1,8 @@
 """Epilogues: their text and names, the types they go through, their meaning, and what they refuse."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 import numpy as np

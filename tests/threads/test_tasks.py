@@ -1,5 +1,8 @@
 """Kernels as a team runs them: every task once, whoever does it, and the bits of one thread."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 import ctypes

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 import tilewright as tw
-from tilewright.typing import ActivationName, ArrayLike, AttentionLayoutName
+from tilewright.typing import ActivationName, ArrayLike, AttentionLayoutName, DTypeName
 
 
 class Tensor:
@@ -98,6 +98,11 @@ layers = [tw.linear(x, x, None, name) for name in names]
 assert_type(tw.gelu(x, "tanh"), Array)
 
 # Compiled kernels and contractions, and what the package says of itself.
+types: tuple[DTypeName, ...] = ("f32", "bfloat16")
+problems = [tw.Gemm(dtype=dtype) for dtype in types]
+problems += [tw.Gemm(dtype=np.float64, b_dtype=y.dtype, a="col", strategy="packing")]
+print(tw.BatchReduceGemm(4, 4, 4, 2, "i8", batch="address"), tw.Unary("relu", 4, 4, b="row"))
+print(tw.Attention(64, mask="f32", schedule="decode"), tw.Trmm(side="right"), tw.Syrk(c="strided"))
 kernel = tw.compile(tw.Gemm(4, 4, 4, "f32", epilogue="relu"), lowering="generic")
 assert_type(kernel, tw.Kernel)
 contraction = tw.einsum_contraction("ij,jk->ik", (2, 3), (3, 4), main="gemm", first="zero")

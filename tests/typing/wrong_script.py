@@ -39,6 +39,22 @@ tw.softmax(x, axis="rows")  # wrong
 tw.layer_norm(x, epsilon=1e-5)  # wrong
 tw.tensordot(x, x, axes="ij")  # wrong
 tw.compile(tw.Gemm(), lowering="mlir")  # wrong
+tw.Gemm(dtype="fp32")  # wrong
+tw.Gemm(8, 8, 8, "f32", a="column")  # wrong
+tw.Gemm(strategy="blocked")  # wrong
+tw.Gemm(out_dtype="float")  # wrong
+tw.BatchReduceGemm(4, 4, 4, c="rows")  # wrong
+tw.BatchReduceGemm(4, 4, 4, batch="pointers")  # wrong
+tw.Unary("sqrt", 4, 4)  # wrong
+tw.Unary("relu", 4, 4, "bfloat")  # wrong
+tw.Mmt4d(b_dtype="int3")  # wrong
+tw.Attention(64, dtype="half")  # wrong
+tw.Attention(64, schedule="flash")  # wrong
+tw.Syrk(a="upper")  # wrong
+tw.Syr2k(dtype="f128")  # wrong
+tw.Trmm(side="top")  # wrong
+tw.Dimension("b")  # wrong
+tw.Dimension("m", "vector")  # wrong
 tw.vecdot(x, x, order=0)  # wrong
 tw.transpose(x, axes="10")  # wrong
 tw.set_num_threads("all")  # wrong

@@ -56,6 +56,11 @@ def contents_read(value: object) -> None:
         recorder.refuse("numbers read from an array")
 
 
+def unchecked(text: str | None) -> Any:
+    """A word from a command line or a file, for a record that checks it, whose types name the valid ones."""
+    return text
+
+
 # --- integers -----------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from tilewright.errors import SizeOverflow, UnsupportedDtype
 from tilewright.spec.arguments import MAX_SIZE
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, DType, Kind, accumulator, parse_dtype
 from tilewright.spec.epilogue import Epilogue, widened
-from tilewright.typing import RoleName
+from tilewright.typing import ElementType, LayoutName, RoleName, StrategyName
 
 #: Elements of an array at most: 16 bytes are the largest element.
 MAX_ELEMENTS = MAX_SIZE // 16
@@ -30,15 +30,12 @@ class Layout(Enum):
     [M1, K1, M0, K0], B as [N1, K1, N0, K0], C as [M1, N1, M0, N0].
     """
 
-    ROW = "row"
-    COL = "col"
-    STRIDED = "strided"
-    PACKED = "packed"
+    ROW, COL, STRIDED, PACKED = get_args(LayoutName)
 
     @property
     def letter(self) -> str:
         """The letter used in kernel names: r, c, s or p."""
-        return self.value[0]
+        return str(self.value)[0]
 
 
 #: The layouts of matrices whose elements have two strides.
@@ -48,9 +45,7 @@ STRIDED_LAYOUTS = (Layout.ROW, Layout.COL, Layout.STRIDED)
 class Strategy(Enum):
     """The strategies for a GEMM of Kuzma et al. 2023, §4.1.3; AUTO chooses by size and layout at run time."""
 
-    AUTO = "auto"
-    TILING = "tiling"
-    PACKING = "packing"
+    AUTO, TILING, PACKING = get_args(StrategyName)
 
 
 class Role(Enum):
@@ -140,9 +135,9 @@ class ProductTypes:
     @classmethod
     def parse(
         cls,
-        dtype: DType | str,
-        b_dtype: DType | str | None = None,
-        out_dtype: DType | str | None = None,
+        dtype: DType | ElementType | str,
+        b_dtype: DType | ElementType | str | None = None,
+        out_dtype: DType | ElementType | str | None = None,
         *,
         epilogue: Epilogue | None = None,
     ) -> ProductTypes:

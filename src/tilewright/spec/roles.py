@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import get_args
+
+from tilewright.typing import DimensionRoleName
 
 
 class DimensionRole(Enum):
     """Which of A, B and C have a dimension: all, A and C, B and C, A and B."""
 
-    BATCH = "c"
-    M = "m"
-    N = "n"
-    K = "k"
+    BATCH, M, N, K = get_args(DimensionRoleName)
 
     @classmethod
     def of(cls, in_a: bool, in_b: bool, in_c: bool) -> DimensionRole | None:

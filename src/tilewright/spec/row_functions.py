@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
+
+from tilewright.typing import RowOpName
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,16 +23,8 @@ class RowOp(Enum):
     1 / √(mean of x² + eps).
     """
 
-    SOFTMAX = "softmax"
-    LOG_SOFTMAX = "log_softmax"
-    LAYER_NORM = "layer_norm"
-    RMS_NORM = "rms_norm"
-    SUM = "sum"
-    MEAN = "mean"
-    MAX = "max"
-    MIN = "min"
-    INVERSE_DEVIATION = "inverse_deviation"
-    INVERSE_ROOT = "inverse_root"
+    SOFTMAX, LOG_SOFTMAX, LAYER_NORM, RMS_NORM = get_args(RowOpName)[:4]
+    SUM, MEAN, MAX, MIN, INVERSE_DEVIATION, INVERSE_ROOT = get_args(RowOpName)[4:]
 
     @property
     def takes_eps(self) -> bool:

@@ -1,5 +1,8 @@
 """Machine code of functions of rows: the loops of each pass keep their sums and constants in registers."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 import re

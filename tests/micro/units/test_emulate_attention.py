@@ -1,5 +1,8 @@
 """Attention of every row on this host, its instructions written as plain LLVM: every type and feature."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,8 @@
 """Machine code of whole tiles of POWER10's matrix unit: operands loaded ahead, accumulators left alone."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from functools import cache

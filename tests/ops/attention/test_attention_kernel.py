@@ -1,5 +1,8 @@
 """Kernels of attention against float64: everything that scores can meet, on every row of this host."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from functools import cache

@@ -1,5 +1,8 @@
 """The nests of attention's gradients, by NumPy: every row's tiles give them, whoever computes."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from dataclasses import replace

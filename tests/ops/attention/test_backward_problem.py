@@ -1,5 +1,8 @@
 """Gradients of attention as a record, its kernels' names, and its meaning against finite differences."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 import numpy as np

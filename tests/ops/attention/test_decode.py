@@ -1,5 +1,8 @@
 """Attention of few queries: its kernels against float64, on every row of this host."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from dataclasses import replace

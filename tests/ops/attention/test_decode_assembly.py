@@ -1,5 +1,8 @@
 """Machine code of attention with few queries: the loops over keys and over values, of bf16 and f32."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from functools import cache

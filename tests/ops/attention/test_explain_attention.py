@@ -1,5 +1,8 @@
 """What `explain` says of attention: schedule, reasons, what is skipped."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from typing import Any

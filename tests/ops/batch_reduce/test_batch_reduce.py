@@ -1,5 +1,8 @@
 """Batch-reduce kernels on every row of this host: exact results, every kind of array, the C function."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 import ctypes

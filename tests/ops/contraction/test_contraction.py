@@ -1,5 +1,8 @@
 """Records of contractions: dimensions, and what is refused."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,8 @@
 """Products by tables of offsets: every contraction without a permuted copy, against NumPy."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from functools import cache

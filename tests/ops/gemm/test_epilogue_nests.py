@@ -5,6 +5,9 @@ Buffers end with their last element, so that the interpreter's bounds check prov
 is read outside. Numbers are small integers and scales powers of two: every result is exact.
 """
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from dataclasses import replace

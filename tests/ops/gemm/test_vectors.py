@@ -4,6 +4,9 @@ One column (dot products), one row over a deep B (squares turned in registers), 
 a wide B (whole rows of B added to sums in cache).
 """
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from collections.abc import Iterator

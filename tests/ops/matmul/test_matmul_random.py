@@ -1,5 +1,8 @@
 """Random products around the register tile and the cache blocks, exact because they are of small integers."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from functools import cache

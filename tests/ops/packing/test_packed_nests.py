@@ -4,6 +4,9 @@ Packed buffers end with their last tile, and so the interpreter's bounds check p
 behind it; padding lanes hold what nobody may use, padding depths zeros.
 """
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from dataclasses import replace

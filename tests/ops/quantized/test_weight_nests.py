@@ -4,6 +4,9 @@ Buffers end with their last word and scale, and so the interpreter's bounds chec
 behind them. Values are small integers and scales powers of two, so that every sum is exact.
 """
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 from dataclasses import replace

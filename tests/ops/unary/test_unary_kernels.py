@@ -1,5 +1,8 @@
 """Unary kernels on every row of this host: values, sizes, padding, overlap, the C function, errors."""
 
+# mypy: disable-error-code="arg-type"
+# Problems are made of words from tables, which type checkers do not know one by one.
+
 from __future__ import annotations
 
 import ctypes

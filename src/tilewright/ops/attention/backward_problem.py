@@ -13,6 +13,7 @@ from tilewright.spec.arguments import check_flag, check_integer
 from tilewright.spec.dtype import F32, DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.problem import RunTimeSizes
 from tilewright.spec.records import set_fields
+from tilewright.typing import ElementType
 
 #: Element types that have gradients.
 BACKWARD_DTYPES = dtypes_for(Use.ATTENTION_GRADIENTS)
@@ -63,10 +64,10 @@ class AttentionBackward(RunTimeSizes):
         self,
         head_dim: int,
         value_dim: int | None = None,
-        dtype: DType | str = "f32",
+        dtype: DType | ElementType = "f32",
         *,
         bounded: bool = False,
-        mask: DType | str | None = None,
+        mask: DType | ElementType | None = None,
         softcap: bool = False,
         slopes: bool = False,
     ) -> None:

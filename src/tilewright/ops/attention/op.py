@@ -16,6 +16,7 @@ from tilewright.ops.attention.cut import AttentionBlocking, choose_attention
 from tilewright.ops.attention.decode import DecodeCut, build_decode, choose_decode
 from tilewright.ops.attention.nest import build_attention
 from tilewright.ops.attention.problem import Attention
+from tilewright.spec.arguments import unchecked
 
 #: Meanings of the arguments that no rule describes.
 _MEANINGS = {
@@ -133,9 +134,9 @@ def _of(
     return Attention(
         head_dim,
         value_dim,
-        dtype,
-        kv_dtype=kv_dtype,
-        mask=mask,
+        unchecked(dtype),
+        kv_dtype=unchecked(kv_dtype),
+        mask=unchecked(mask),
         bounded=bounded,
         softcap=softcap,
         slopes=slopes,
@@ -143,7 +144,7 @@ def _of(
         key_scales=scales,
         value_scales=scales,
         paged=paged,
-        schedule=schedule,
+        schedule=unchecked(schedule),
     )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import lru_cache
+from typing import get_args
 
 from tilewright.errors import UnsupportedDtype
 from tilewright.spec.arguments import check_flag, check_integer, parse_choice
 from tilewright.spec.dtype import F32, I8, U8, DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.problem import RunTimeSizes
 from tilewright.spec.records import set_fields
+from tilewright.typing import ElementType, ScheduleName
 
 #: Element types of queries, and so of results.
 ATTENTION_DTYPES = dtypes_for(Use.ATTENTION)
@@ -23,8 +25,7 @@ MAX_HEAD = 1024
 class Schedule(Enum):
     """Schedules of attention: blocks of queries and keys, or few queries against a long cache."""
 
-    BLOCKS = "blocks"
-    DECODE = "decode"
+    BLOCKS, DECODE = get_args(ScheduleName)
 
 
 @dataclass(frozen=True, init=False)
@@ -78,18 +79,18 @@ class Attention(RunTimeSizes):
         self,
         head_dim: int,
         value_dim: int | None = None,
-        dtype: DType | str = "f32",
+        dtype: DType | ElementType = "f32",
         *,
-        kv_dtype: DType | str | None = None,
+        kv_dtype: DType | ElementType | None = None,
         bounded: bool = False,
-        mask: DType | str | None = None,
+        mask: DType | ElementType | None = None,
         softcap: bool = False,
         slopes: bool = False,
         sinks: bool = False,
         key_scales: bool = False,
         value_scales: bool = False,
         paged: bool = False,
-        schedule: Schedule | str = Schedule.BLOCKS,
+        schedule: Schedule | ScheduleName = Schedule.BLOCKS,
         partial: bool = False,
     ) -> None:
         value_dim = head_dim if value_dim is None else value_dim

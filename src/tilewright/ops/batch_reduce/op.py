@@ -6,6 +6,7 @@ from tilewright.compiler.operation import Compilation, Op, layouts_text, matrix_
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.batch_reduce.nest import build_batch_reduce, cover_of
 from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
+from tilewright.spec.arguments import unchecked
 from tilewright.spec.problem import parse_types
 
 
@@ -63,8 +64,8 @@ def _of(
     batch : stride, or address: operands behind pointers.
     """
     types = parse_types(dtype, out_dtype)
-    kinds = {"b_dtype": types.b, "out_dtype": types.c}
-    return BatchReduceGemm(m, n, k, count, types.a, a=a, b=b, c=c, beta=beta, batch=batch, **kinds)
+    words = {name: unchecked(word) for name, word in (("a", a), ("b", b), ("c", c), ("batch", batch))}
+    return BatchReduceGemm(*(m, n, k, count, types.a), b_dtype=types.b, out_dtype=types.c, beta=beta, **words)
 
 
 BATCH_REDUCE = Op(

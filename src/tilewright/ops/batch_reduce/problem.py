@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tilewright.spec.arguments import as_number, check_integer, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, Operand, ProductTypes, exact_dtype
 from tilewright.spec.records import set_fields
+from tilewright.typing import BatchModeName, ElementType, LayoutName
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,8 +27,7 @@ MAX_KERNEL_K = 2048
 class BatchMode(Enum):
     """Addressing of a batch's operands: constant stride or arrays of pointers."""
 
-    STRIDE = "stride"
-    ADDRESS = "address"
+    STRIDE, ADDRESS = get_args(BatchModeName)
 
 
 @dataclass(frozen=True, init=False)
@@ -78,15 +78,15 @@ class BatchReduceGemm:
         n: int,
         k: int,
         count: int = 1,
-        dtype: DType | str = "f32",
+        dtype: DType | ElementType = "f32",
         *,
-        a: Layout | str = Layout.COL,
-        b: Layout | str = Layout.COL,
-        c: Layout | str = Layout.COL,
-        b_dtype: DType | str | None = None,
-        out_dtype: DType | str | None = None,
+        a: Layout | LayoutName = Layout.COL,
+        b: Layout | LayoutName = Layout.COL,
+        c: Layout | LayoutName = Layout.COL,
+        b_dtype: DType | ElementType | None = None,
+        out_dtype: DType | ElementType | None = None,
         beta: int = 1,
-        batch: BatchMode | str = BatchMode.STRIDE,
+        batch: BatchMode | BatchModeName = BatchMode.STRIDE,
     ) -> None:
         types = ProductTypes.parse(dtype, b_dtype, out_dtype)
         values: dict[str, object] = {

@@ -10,6 +10,7 @@ from tilewright.macro.blocking import choose_blocking
 from tilewright.ops.chain.call import LinearChainKernel
 from tilewright.ops.chain.nest import build_chain
 from tilewright.ops.chain.problem import LinearChain
+from tilewright.spec.arguments import unchecked
 from tilewright.spec.epilogue import THEN
 
 
@@ -43,7 +44,7 @@ def _of(
     dtype : f32, f64, bf16 or f16.
     bias : each layer has a bias.
     """
-    return LinearChain(sizes, activations, dtype, bias=bias)
+    return LinearChain(sizes, [unchecked(word) for word in activations], unchecked(dtype), bias=bias)
 
 
 def _strategy(state: Compilation) -> str:

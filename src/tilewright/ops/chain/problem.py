@@ -20,6 +20,8 @@ from tilewright.spec.records import set_fields
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tilewright.typing import ActivationName, ElementType
+
 #: Largest size of a layer, so that scratch for a block of rows stays small.
 MAX_LAYER = 1 << 20
 
@@ -56,8 +58,8 @@ class LinearChain:
     def __init__(
         self,
         sizes: Sequence[int],
-        activations: Sequence[str | UnaryOp | None] = (),
-        dtype: DType | str = "f32",
+        activations: Sequence[ActivationName | UnaryOp | None] = (),
+        dtype: DType | ElementType = "f32",
         *,
         bias: bool = True,
     ) -> None:

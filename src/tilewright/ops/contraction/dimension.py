@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, get_args
 
 from tilewright.errors import ContractionDimension
 from tilewright.spec.arguments import check_size, check_stride, parse_choice
 from tilewright.spec.records import set_fields
 from tilewright.spec.roles import DimensionRole
+from tilewright.typing import DimensionRoleName, ExecutionName
 
 #: The strides of a dimension.
 STRIDES = ("in0", "in1", "out", "bias")
@@ -18,9 +19,7 @@ STRIDES = ("in0", "in1", "out", "bias")
 class ExecutionType(Enum):
     """How a dimension runs: as a loop, as tasks of threads, or inside of the main primitive."""
 
-    SEQUENTIAL = "sequential"
-    PARALLEL = "parallel"
-    PRIMITIVE = "primitive"
+    SEQUENTIAL, PARALLEL, PRIMITIVE = get_args(ExecutionName)
 
 
 @dataclass(frozen=True, init=False)
@@ -57,8 +56,8 @@ class Dimension:
 
     def __init__(
         self,
-        type: DimensionRole | str,  # noqa: A002 - the glossary's word
-        execution: ExecutionType | str = ExecutionType.SEQUENTIAL,
+        type: DimensionRole | DimensionRoleName,  # noqa: A002 - the glossary's word
+        execution: ExecutionType | ExecutionName = ExecutionType.SEQUENTIAL,
         size: int | None = None,
         *,
         in0: int = 0,

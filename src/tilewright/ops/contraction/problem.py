@@ -29,14 +29,14 @@ from tilewright.ops.contraction.dimension import Dimension, ExecutionType, repla
 from tilewright.ops.contraction.memory import view
 from tilewright.ops.contraction.text import CHOICES, parse_contraction, print_contraction
 from tilewright.ops.unary.problem import check_unary_dtype
-from tilewright.spec.arguments import MAX_SIZE, as_text, check_items, parse_choice
+from tilewright.spec.arguments import MAX_SIZE, as_text, check_items, parse_choice, unchecked
 from tilewright.spec.dtype import DType, Use, accumulator, dtypes_for, parse_dtype
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.problem import Operand, ProductTypes, exact_dtype
 from tilewright.spec.records import set_fields
 from tilewright.spec.roles import DimensionRole
-from tilewright.typing import FirstTouchName, MainName
+from tilewright.typing import DimensionRoleName, ElementType, FirstTouchName, MainName, UnaryName
 
 #: Element types whose products by tables have kernels.
 TABLE_DTYPES = dtypes_for(Use.SCATTERED)
@@ -122,12 +122,12 @@ class Contraction:
     def __init__(
         self,
         dimensions: Iterable[Dimension],
-        dtype: DType | str = "f32",
+        dtype: DType | ElementType = "f32",
         *,
-        in1_dtype: DType | str | None = None,
-        out_dtype: DType | str | None = None,
-        main: Main | UnaryOp | str = Main.PACKED_GEMM,
-        first: FirstTouch | str = FirstTouch.ZERO,
+        in1_dtype: DType | ElementType | None = None,
+        out_dtype: DType | ElementType | None = None,
+        main: Main | UnaryOp | MainName | UnaryName = Main.PACKED_GEMM,
+        first: FirstTouch | FirstTouchName = FirstTouch.ZERO,
         last: Epilogue | str | None = None,
     ) -> None:
         steps = Epilogue.parse(last)
@@ -160,7 +160,8 @@ class Contraction:
         """
         found = parse_contraction(text)
         try:
-            return cls(found.dimensions, found.choices.pop("dtype", "f32"), **found.choices)
+            choices = {name: unchecked(word) for name, word in found.choices.items()}
+            return cls(found.dimensions, choices.pop("dtype", "f32"), **choices)
         except TilewrightError as error:
             raise ContractionText(line=found.line, found=found.head, reason=str(error)) from error
 
@@ -314,7 +315,7 @@ class Contraction:
         """The dimensions of the primitive."""
         return tuple(dimension for dimension in self.dimensions if dimension.is_primitive)
 
-    def of_type(self, kind: DimensionRole | str) -> tuple[Dimension, ...]:
+    def of_type(self, kind: DimensionRole | DimensionRoleName) -> tuple[Dimension, ...]:
         """The dimensions of one type, outermost first."""
         wanted = parse_choice(DimensionRole, kind, "type")
         return tuple(dimension for dimension in self.dimensions if dimension.type is wanted)
@@ -358,7 +359,7 @@ class Contraction:
 
 @cache
 def table_contraction(
-    dtype: DType | str, first: FirstTouch | FirstTouchName = FirstTouch.ZERO
+    dtype: DType | ElementType, first: FirstTouch | FirstTouchName = FirstTouch.ZERO
 ) -> Contraction:
     """The contraction by tables of operands with any dimensions, of one type, into sums.
 
@@ -373,7 +374,7 @@ def table_contraction(
     return Contraction(dimensions, kind, out_dtype=out_dtype, main=Main.PACKED_GEMM, first=first)
 
 
-def _parse_main(main: Main | UnaryOp | str) -> Main | UnaryOp:
+def _parse_main(main: Main | UnaryOp | MainName | UnaryName) -> Main | UnaryOp:
     words: dict[str, Main | UnaryOp] = {member.value: member for member in (*Main, *UnaryOp)}
     if isinstance(main, (Main, UnaryOp)):
         return main

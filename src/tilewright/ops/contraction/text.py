@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tilewright.errors import ContractionText, TilewrightError
 from tilewright.ops.contraction.dimension import STRIDES, Dimension
-from tilewright.spec.arguments import check_text
+from tilewright.spec.arguments import check_text, unchecked
 
 #: The first word.
 _HEAD = "contraction"
@@ -94,7 +94,9 @@ def _dimension(line: int, words: list[str]) -> Dimension:
     strides = _pairs(line, steps, STRIDES)
     try:
         numbers = {name: int(value) for name, value in strides.items()}
-        return Dimension(kind, execution, None if size == _OPEN else int(size), **numbers)
+        return Dimension(
+            unchecked(kind), unchecked(execution), None if size == _OPEN else int(size), **numbers
+        )
     except (TilewrightError, ValueError) as error:
         raise ContractionText(line=line, found=found, reason=str(error)) from error
 

@@ -16,6 +16,7 @@ from tilewright.ops.contraction.problem import table_contraction
 from tilewright.ops.contraction.tables.roles import is_swapped, ordered
 from tilewright.ops.contraction.tables.tables import Tables, run_tables, tables_of
 from tilewright.spec.axes import StridedAxis
+from tilewright.spec.dtype import DTYPES
 
 #: NumPy's types whose sums are kept in the same type, and the kernel's name of each.
 TABLE_TYPES: dict[np.dtype[Any], str] = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
@@ -46,7 +47,7 @@ def _call(
     strides: tuple[tuple[int, ...], ...],
 ) -> _TableCall:
     """Kernel and tables; `sizes` are those of the labels in their first order, strides in bytes."""
-    kernel: Kernel = kernel_for(table_contraction(TABLE_TYPES[dtype]))
+    kernel: Kernel = kernel_for(table_contraction(DTYPES[TABLE_TYPES[dtype]]))
     steps = [
         {label: step // dtype.itemsize for label, step in zip(own, given, strict=True)}
         for own, given in zip(labels, strides, strict=True)

@@ -15,6 +15,8 @@ from tilewright.spec.records import set_fields
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tilewright.typing import ElementType, UnaryName
+
 
 @dataclass(frozen=True, init=False)
 class Elementwise(RunTimeSizes):
@@ -39,7 +41,7 @@ class Elementwise(RunTimeSizes):
     op: UnaryOp
     dtype: DType
 
-    def __init__(self, op: UnaryOp | str, dtype: DType | str = "f32") -> None:
+    def __init__(self, op: UnaryOp | UnaryName, dtype: DType | ElementType = "f32") -> None:
         what = parse_choice(UnaryOp, op, "op")
         if not what.computes:
             words = ", ".join(one.value for one in UnaryOp if one.computes)

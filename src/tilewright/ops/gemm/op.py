@@ -17,6 +17,7 @@ from tilewright.macro.packing import weight_lanes
 from tilewright.ops.gemm.kernel import GemmKernel
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.spec.arguments import unchecked
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.problem import Layout, Operand, parse_types
 from tilewright.spec.weights import Weights
@@ -111,13 +112,13 @@ def gemm_of(
     types = parse_types(dtype, out_dtype, steps)
     return Gemm(
         *(m, n, k, types.a),
-        a=a,
-        b=b,
-        c=c,
+        a=unchecked(a),
+        b=unchecked(b),
+        c=unchecked(c),
         b_dtype=types.b,
         out_dtype=types.c,
         epilogue=steps,
-        strategy=strategy,
+        strategy=unchecked(strategy),
         weights=None if weights is None else Weights.parse(weights),
     )
 

@@ -20,6 +20,8 @@ from tilewright.spec.weights import Weights
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tilewright.typing import ElementType, LayoutName, StrategyName
+
 #: The types of A that can be multiplied with quantised weights.
 WEIGHTED_DTYPES = dtypes_for(Use.ACTIVATIONS)
 
@@ -77,15 +79,15 @@ class Gemm:
         m: int | None = None,
         n: int | None = None,
         k: int | None = None,
-        dtype: DType | str = "f32",
+        dtype: DType | ElementType = "f32",
         *,
-        a: Layout | str = Layout.ROW,
-        b: Layout | str = Layout.ROW,
-        c: Layout | str = Layout.ROW,
-        b_dtype: DType | str | None = None,
-        out_dtype: DType | str | None = None,
+        a: Layout | LayoutName = Layout.ROW,
+        b: Layout | LayoutName = Layout.ROW,
+        c: Layout | LayoutName = Layout.ROW,
+        b_dtype: DType | ElementType | None = None,
+        out_dtype: DType | ElementType | None = None,
         epilogue: Epilogue | str | Iterable[Step] | None = None,
-        strategy: Strategy | str = Strategy.AUTO,
+        strategy: Strategy | StrategyName = Strategy.AUTO,
         weights: Weights | None = None,
     ) -> None:
         steps = Epilogue.parse(epilogue)

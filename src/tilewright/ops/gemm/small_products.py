@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.preparing import preparing
 from tilewright.recorder import current
-from tilewright.spec.dtype import DType
+from tilewright.spec.dtype import DTYPES, DType
 from tilewright.spec.problem import Layout
 
 Array: TypeAlias = NDArray[Any]
@@ -47,7 +47,11 @@ class Shape(NamedTuple):
     def problem(self) -> BatchReduceGemm:
         """The problem of that kernel: one product that replaces C."""
         return BatchReduceGemm(
-            self.m, self.n, self.k, 1, self.dtype, a=self.a, b=self.b, c=Layout.ROW, beta=0
+            *(self.m, self.n, self.k, 1, DTYPES[self.dtype]),
+            a=Layout(self.a),
+            b=Layout(self.b),
+            c=Layout.ROW,
+            beta=0,
         )
 
 

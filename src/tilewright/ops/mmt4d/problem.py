@@ -17,6 +17,8 @@ from tilewright.spec.records import set_fields
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tilewright.typing import ElementType
+
 #: The sizes of one operation, in the order of its parameters: how many tiles, then how large they are.
 TILE_COUNTS = ("m1", "n1", "k1")
 TILE_SIZES = ("m0", "n0", "k0")
@@ -63,9 +65,9 @@ class Mmt4d:
         m0: int,
         n0: int,
         k0: int,
-        dtype: DType | str = "f32",
+        dtype: DType | ElementType = "f32",
         *,
-        b_dtype: DType | str | None = None,
+        b_dtype: DType | ElementType | None = None,
         m1: int | None = None,
         n1: int | None = None,
         k1: int | None = None,

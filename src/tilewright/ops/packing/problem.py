@@ -9,6 +9,7 @@ from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import GEMM_DTYPES, DType, accumulator, parse_dtype
 from tilewright.spec.problem import Layout, Operand, ProductTypes, Role
 from tilewright.spec.records import set_fields
+from tilewright.typing import ElementType, RoleName
 
 
 @dataclass(frozen=True, init=False)
@@ -42,7 +43,10 @@ class Packing:
     other: DType
 
     def __init__(
-        self, role: Role | str = Role.B, dtype: DType | str = "f32", other: DType | str | None = None
+        self,
+        role: Role | RoleName = Role.B,
+        dtype: DType | ElementType = "f32",
+        other: DType | ElementType | None = None,
     ) -> None:
         kind = parse_dtype(dtype, GEMM_DTYPES)
         partner = kind if other is None else parse_dtype(other, GEMM_DTYPES)

@@ -17,6 +17,8 @@ from tilewright.spec.row_functions import RowOp, row_meaning
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tilewright.typing import ElementType, LayoutName, RowOpName
+
 
 #: Layouts of the rows: elements of one adjacent, or elements of one column.
 ROW_LAYOUTS = (Layout.ROW, Layout.COL)
@@ -57,12 +59,12 @@ class RowFunction(RunTimeSizes):
 
     def __init__(
         self,
-        op: RowOp | str,
-        dtype: DType | str = "f32",
+        op: RowOp | RowOpName,
+        dtype: DType | ElementType = "f32",
         *,
-        layout: Layout | str = Layout.ROW,
-        weight: DType | str | None = None,
-        bias: DType | str | None = None,
+        layout: Layout | LayoutName = Layout.ROW,
+        weight: DType | ElementType | None = None,
+        bias: DType | ElementType | None = None,
     ) -> None:
         what = parse_choice(RowOp, op, "op")
         taken = {"weight": what.is_norm, "bias": what is RowOp.LAYER_NORM}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from tilewright.errors import InvalidChoice, shown
 from tilewright.spec.arguments import as_integer, parse_choice
@@ -18,6 +18,7 @@ from tilewright.spec.dtype import (
 from tilewright.spec.problem import RunTimeSizes
 from tilewright.spec.products import product_meaning
 from tilewright.spec.records import set_fields
+from tilewright.typing import ElementType, WalkName
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,13 +36,7 @@ class Walk(Enum):
     elements anywhere, one by one.
     """
 
-    ALONG = "along"
-    ACROSS = "across"
-    WEIGHTED = "weighted"
-    APART = "apart"
-    EACH = "each"
-    SPREAD = "spread"
-    SINGLE = "single"
+    ALONG, ACROSS, WEIGHTED, APART, EACH, SPREAD, SINGLE = get_args(WalkName)
 
     @property
     def sums(self) -> bool:
@@ -85,7 +80,9 @@ class SumOfProducts(RunTimeSizes):
     factors: int
     dtype: DType
 
-    def __init__(self, walk: Walk | str = "along", factors: int = 1, dtype: DType | str = "f32") -> None:
+    def __init__(
+        self, walk: Walk | WalkName = "along", factors: int = 1, dtype: DType | ElementType = "f32"
+    ) -> None:
         how = parse_choice(Walk, walk, "walk")
         count = as_integer(factors)
         if count not in how.factors:

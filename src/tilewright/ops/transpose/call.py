@@ -18,9 +18,10 @@ from tilewright.errors import InvalidAxes, OutOtherDtype, OutReadOnly, OutShape,
 from tilewright.ops.unary.kernel import UnaryKernel
 from tilewright.ops.unary.problem import Unary
 from tilewright.spec.arguments import as_integers, as_items, out_array
+from tilewright.typing import DTypeName
 
 #: The element type in whose name bytes are moved, by size.
-_WORDS = {1: "i8", 2: "i16", 4: "i32", 8: "i64", 16: "c128"}
+_WORDS: dict[int, DTypeName] = {1: "i8", 2: "i16", 4: "i32", 8: "i64", 16: "c128"}
 
 #: Larger arrays are moved in pieces of at least so many bytes: 1 to 10 ms.
 PIECE_BYTES = 1 << 24

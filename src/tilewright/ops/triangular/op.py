@@ -12,6 +12,7 @@ from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.ops.triangular.trmm_call import trmm_work
 from tilewright.ops.triangular.trmm_nest import build_trmm, choose_trmm
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
+from tilewright.spec.arguments import unchecked
 
 
 def _triangle(problem: Syrk | Trmm) -> str:
@@ -70,7 +71,8 @@ def _syrk_of(
     c: str = "row",
     upper: bool = False,
 ) -> Syrk:
-    return Syrk(n, k, dtype, a=a, c=c, out_dtype=out_dtype, lower=not upper)
+    words = {name: unchecked(word) for name, word in (("a", a), ("c", c), ("out_dtype", out_dtype))}
+    return Syrk(n, k, unchecked(dtype), lower=not upper, **words)
 
 
 def _syr2k_of(
@@ -83,7 +85,8 @@ def _syr2k_of(
     c: str = "row",
     upper: bool = False,
 ) -> Syr2k:
-    return Syr2k(n, k, dtype, a=a, b=b, c=c, out_dtype=out_dtype, lower=not upper)
+    words = {name: unchecked(word) for name, word in (("a", a), ("b", b), ("c", c), ("out_dtype", out_dtype))}
+    return Syr2k(n, k, unchecked(dtype), lower=not upper, **words)
 
 
 def _trmm_of(
@@ -111,7 +114,8 @@ def _trmm_of(
     upper : the upper triangle instead of the lower.
     unit : unit diagonal.
     """
-    return Trmm(m, n, dtype, a=a, b=b, c=c, side=side, lower=not upper, unit=unit)
+    words = {name: unchecked(word) for name, word in (("a", a), ("b", b), ("c", c), ("side", side))}
+    return Trmm(m, n, unchecked(dtype), lower=not upper, unit=unit, **words)
 
 
 _syrk_of.__doc__ = _SYMMETRIC_HELP.format("syrk", "alpha·A·Aᵀ + beta·C")

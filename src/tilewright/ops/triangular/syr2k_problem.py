@@ -17,6 +17,8 @@ from tilewright.spec.records import set_fields
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tilewright.typing import ElementType, LayoutName
+
 
 @dataclass(frozen=True, init=False)
 class Syrk:
@@ -59,11 +61,11 @@ class Syrk:
         self,
         n: int | None = None,
         k: int | None = None,
-        dtype: DType | str = "f32",
+        dtype: DType | ElementType = "f32",
         *,
-        a: Layout | str = Layout.ROW,
-        c: Layout | str = Layout.ROW,
-        out_dtype: DType | str | None = None,
+        a: Layout | LayoutName = Layout.ROW,
+        c: Layout | LayoutName = Layout.ROW,
+        out_dtype: DType | ElementType | None = None,
         lower: bool = True,
     ) -> None:
         types = ProductTypes.parse(dtype, None, out_dtype)
@@ -168,12 +170,12 @@ class Syr2k(Syrk):
         self,
         n: int | None = None,
         k: int | None = None,
-        dtype: DType | str = "f32",
+        dtype: DType | ElementType = "f32",
         *,
-        a: Layout | str = Layout.ROW,
-        b: Layout | str = Layout.ROW,
-        c: Layout | str = Layout.ROW,
-        out_dtype: DType | str | None = None,
+        a: Layout | LayoutName = Layout.ROW,
+        b: Layout | LayoutName = Layout.ROW,
+        c: Layout | LayoutName = Layout.ROW,
+        out_dtype: DType | ElementType | None = None,
         lower: bool = True,
     ) -> None:
         super().__init__(n, k, dtype, a=a, c=c, out_dtype=out_dtype, lower=lower)

@@ -13,7 +13,7 @@ from tilewright.spec.arguments import check_flag, check_size, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand, ProductTypes, exact_dtype
 from tilewright.spec.records import set_fields
-from tilewright.typing import SideName
+from tilewright.typing import ElementType, LayoutName, SideName
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,13 +69,13 @@ class Trmm:
         self,
         m: int | None = None,
         n: int | None = None,
-        dtype: DType | str = "f32",
+        dtype: DType | ElementType = "f32",
         *,
-        a: Layout | str = Layout.ROW,
-        b: Layout | str = Layout.ROW,
-        c: Layout | str = Layout.ROW,
-        out_dtype: DType | str | None = None,
-        side: Side | str = Side.LEFT,
+        a: Layout | LayoutName = Layout.ROW,
+        b: Layout | LayoutName = Layout.ROW,
+        c: Layout | LayoutName = Layout.ROW,
+        out_dtype: DType | ElementType | None = None,
+        side: Side | SideName = Side.LEFT,
         lower: bool = True,
         unit: bool = False,
     ) -> None:

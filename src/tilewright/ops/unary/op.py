@@ -6,6 +6,7 @@ from tilewright.compiler.operation import Compilation, Op, layouts_text, matrix_
 from tilewright.ops.unary.kernel import UnaryKernel
 from tilewright.ops.unary.nest import build_unary, choose_blocks
 from tilewright.ops.unary.problem import Unary
+from tilewright.spec.arguments import unchecked
 from tilewright.spec.functions import UnaryOp
 
 
@@ -34,7 +35,7 @@ def _of(op: str, m: int | None = None, n: int | None = None, dtype: str = "f32",
     dtype : f32 or f64; for zero and identity also i8, i16, c128, ...
     b : layout of B: col, or row, which transposes.
     """
-    return Unary(op, m, n, dtype, b=b)
+    return Unary(unchecked(op), m, n, unchecked(dtype), b=unchecked(b))
 
 
 UNARY = Op(

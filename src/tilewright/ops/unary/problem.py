@@ -15,6 +15,8 @@ from tilewright.spec.records import set_fields
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tilewright.typing import ElementType, LayoutName, UnaryName
+
 #: Hardcoded sizes stay below this, so that m·n·16 bytes cannot overflow 64 bits.
 MAX_UNARY_SIDE = 2**29 - 1
 
@@ -28,7 +30,7 @@ def _check_side(value: int | None, name: str) -> int | None:
     return check_integer(value, name, 1, MAX_UNARY_SIDE, "None or an integer from 1 to 2**29 - 1")
 
 
-def check_unary_dtype(op: UnaryOp, dtype: DType | str) -> DType:
+def check_unary_dtype(op: UnaryOp, dtype: DType | ElementType) -> DType:
     """The requested element type; `UnsupportedDtype` if the function does not support it."""
     element = parse_dtype(dtype)
     if op.computes and element not in FUNCTION_DTYPES:
@@ -80,13 +82,13 @@ class Unary:
 
     def __init__(
         self,
-        op: UnaryOp | str,
+        op: UnaryOp | UnaryName,
         m: int | None = None,
         n: int | None = None,
-        dtype: DType | str = "f32",
+        dtype: DType | ElementType = "f32",
         *,
-        a: Layout | str = Layout.COL,
-        b: Layout | str = Layout.COL,
+        a: Layout | LayoutName = Layout.COL,
+        b: Layout | LayoutName = Layout.COL,
     ) -> None:
         what = parse_choice(UnaryOp, op, "op")
         of_a, of_b = (

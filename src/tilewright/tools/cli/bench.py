@@ -12,6 +12,7 @@ from tilewright.compiler.target import resolve_target
 from tilewright.machine.host import detect_host
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.plotting import check_plot_path
+from tilewright.spec.arguments import unchecked
 from tilewright.tools.cli import terminal
 from tilewright.tools.cli.options import Dtype, OutDtype, group
 from tilewright.tools.explore import kernels
@@ -103,7 +104,7 @@ def bench_brgemm(
         shapes = kernels.sample_grid(sample, seed) if sample else tuple(kernels.grid())
     console = terminal.console()
     rows = [
-        kernels.measure_kernel(BatchReduceGemm(m, n, k, count, dtype), repeat=1 if grid else 9)
+        kernels.measure_kernel(BatchReduceGemm(m, n, k, count, unchecked(dtype)), repeat=1 if grid else 9)
         for m, n, k in track(shapes, description="measure", console=console, transient=True)
     ]
     if not grid:
