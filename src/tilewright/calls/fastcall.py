@@ -39,7 +39,7 @@ class TeamRequest(NamedTuple):
     long: Value
 
 
-class Entry(ObjectCode):
+class CallEntry(ObjectCode):
     """``PyObject *f(self, args, nargs, kwnames)`` under construction.
 
     Attributes

@@ -10,7 +10,7 @@ import ctypes
 from typing import Any, NamedTuple
 
 from tilewright.calls.call_key import KeyState, emit_read
-from tilewright.calls.fastcall import GIL_THRESHOLD, Entry, TeamRequest, entry_symbols
+from tilewright.calls.fastcall import GIL_THRESHOLD, CallEntry, TeamRequest, entry_symbols
 from tilewright.calls.kinds import KnownKinds
 from tilewright.calls.layout import LAYOUT, TUPLE_ITEM
 from tilewright.calls.lists import Operands, emit_fallback
@@ -50,7 +50,7 @@ _ENTRY, _READ = "tw_repeat", "tw_read"
 _STACK_ARGUMENTS = 64
 
 
-class _Replay(Entry):
+class _Replay(CallEntry):
     """Emits the entry; see `_emit` for the order of its parts."""
 
     def __init__(self, module: Module) -> None:

@@ -11,7 +11,7 @@ import ctypes
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.calls.batch import loop_place, make_loop
-from tilewright.calls.fastcall import Entry, TeamRequest
+from tilewright.calls.fastcall import CallEntry, TeamRequest
 from tilewright.calls.recipe import HASH
 from tilewright.llvm.build import Callee
 from tilewright.llvm.values import INT64, VOID, Value, int64, null
@@ -126,7 +126,7 @@ class ExactCall(NamedTuple):
     leading: tuple[Value, ...]
 
 
-def find_exact(f: Entry, number: Value, matrices: tuple[MatrixValues, ...]) -> ExactCall:
+def find_exact(f: CallEntry, number: Value, matrices: tuple[MatrixValues, ...]) -> ExactCall:
     """Emit the lookup of a product, which counts it if there is no kernel.
 
     The product that makes its shape wanted is given up, and goes through Python.
@@ -164,7 +164,7 @@ def find_exact(f: Entry, number: Value, matrices: tuple[MatrixValues, ...]) -> E
 
 
 def run_exact(
-    f: Entry,
+    f: CallEntry,
     call: ExactCall,
     matrices: tuple[MatrixValues, ...],
     long_running: Value,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from tilewright.calls.fastcall import Entry
+from tilewright.calls.fastcall import CallEntry
 from tilewright.calls.layout import ARRAY_DATA, ARRAY_SHAPE, ARRAY_STRIDES
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import INT64, Value, int64
@@ -37,7 +37,9 @@ class MatrixValues(NamedTuple):
         return self._replace(rows=self.columns, columns=self.rows, row=self.column, column=self.row)
 
 
-def read_matrix(f: Entry, array: Value, present: tuple[Value, Value, Value], shift: Value) -> MatrixValues:
+def read_matrix(
+    f: CallEntry, array: Value, present: tuple[Value, Value, Value], shift: Value
+) -> MatrixValues:
     """Emits the reading of an array; a call with a stride of parts of an element is given up.
 
     Parameters

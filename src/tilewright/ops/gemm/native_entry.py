@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.calls.batch import loop_place, loop_table
-from tilewright.calls.fastcall import GIL_THRESHOLD, Entry, entry_symbols
+from tilewright.calls.fastcall import GIL_THRESHOLD, CallEntry, entry_symbols
 from tilewright.calls.layout import (
     ALIGNED,
     ARRAY_DTYPE,
@@ -88,7 +88,7 @@ class Rows(ctypes.Structure):
     _fields_ = (("count", ctypes.c_int64), ("rows", Row * MOST_ROWS))
 
 
-class _Product(Entry):
+class _Product(CallEntry):
     """Emits `matmul`; see `_emit` for the order of its parts."""
 
     def others(self) -> Callee:
