@@ -6,7 +6,7 @@ microseconds. The peer of a call with operands of PyTorch or JAX is ours with Nu
 takes the place of the ratio. "around" is what is left without the functions of machine code and of NumPy that
 the call runs, which are timed alone. "way" says whether a repeated call runs Python. Run it with
 ``python benchmarks/calls.py`` on a quiet machine; ``--rounds N`` repeats more, ``--only TEXT`` takes some
-rows.
+rows. ``--first`` measures first calls of new shapes instead: see `first_calls.py`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
+import first_calls
 import numpy as np
 
 import tilewright as tw
@@ -394,10 +395,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--rounds", type=int)
     parser.add_argument("--only", default="", help="rows whose names have this text")
+    parser.add_argument("--first", action="store_true", help="first calls of new shapes")
     options = parser.parse_args()
     tw.set_num_threads(1)
+    if options.first:
+        first_calls.measure(options.rounds or first_calls.ROUNDS, options.only)
+        return
     threadpoolctl = optional("threadpoolctl")
     torch, jax = optional("torch"), optional("jax.numpy")
     if torch is not None:
@@ -411,7 +416,7 @@ def main() -> None:
         for row, own in jobs:
             for _ in range(3):
                 (row.ours if own else row.theirs)()  # type: ignore[misc]
-        for _ in range(options.rounds):
+        for _ in range(options.rounds or ROUNDS):
             random.shuffle(jobs)
             for row, own in jobs:
                 call = row.ours if own else row.theirs
