@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import string
+from random import Random
 from typing import Any
 
 import pytest
+from opt_einsum import paths
 
 from tilewright.errors import (
     AxesWithoutLabels,
@@ -167,3 +170,21 @@ def test_paths(optimize: Any, path: tuple[tuple[int, ...], ...]) -> None:
 def test_paths_that_are_none(optimize: Any, kind: type[TilewrightError]) -> None:
     with pytest.raises(kind):
         find_path(CHAIN, optimize)
+
+
+@pytest.mark.parametrize("operands", [3, 4])
+def test_orders_of_few_operands_are_those_that_opt_einsum_finds(operands: int) -> None:
+    """Also where several cost the same: the first one that the search visits."""
+    random = Random(operands)
+    for _ in range(200):
+        labels = string.ascii_lowercase[: random.randint(2, 6)]
+        sizes = {label: random.choice((1, 2, 3, 8, 9)) for label in labels}
+        terms = [
+            "".join(random.sample(labels, random.randint(1, min(len(labels), 3)))) for _ in range(operands)
+        ]
+        used = sorted(set("".join(terms)))
+        text = f"{','.join(terms)}->{''.join(random.sample(used, random.randint(0, len(used))))}"
+        indexing = lay_over(parse(text), [tuple(sizes[label] for label in term) for term in terms])
+        sets = [frozenset(term) for term in indexing.inputs]
+        expected = paths.optimal(sets, frozenset(indexing.output), dict(indexing.sizes))
+        assert find_path(indexing, "auto") == tuple(map(tuple, expected)), (text, sizes)

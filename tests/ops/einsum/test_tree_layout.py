@@ -13,7 +13,7 @@ from support import Array, filled
 from tiers import draws
 
 import tilewright as tw
-from tilewright.ops.einsum import steps, tree_layout
+from tilewright.ops.einsum import steps
 from tilewright.ops.einsum.labels import Axes
 from tilewright.ops.einsum.plan import make_plan
 from tilewright.ops.einsum.run import Types, run_plan
@@ -119,7 +119,6 @@ def test_steps() -> None:
 @pytest.fixture
 def every_size_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Orders are chosen for the smallest trees too."""
-    monkeypatch.setattr(tree_layout, "LEAST_PLACED", 1)
     monkeypatch.setattr(steps, "LEAST_PLACED", 1)
 
 

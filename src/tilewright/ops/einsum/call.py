@@ -36,14 +36,16 @@ _CONVERTED_FIRST = 1 << 12
 
 def einsum(text: str, given: Sequence[Any], options: EinsumOptions) -> Array:
     """See `tilewright.einsum`."""
-    named = {f"operand {number}": value for number, value in enumerate(given)}
-    foreign = foreign_operand("__array_function__", {**named, "out": options.out})
-    if foreign is not None:
-        left: Array = leave_to_numpy("einsum", foreign, (text, *given), options.given())
-        return left
+    plain = all(type(value) is np.ndarray for value in given)
+    if not plain or options.out is not None:
+        named = {f"operand {number}": value for number, value in enumerate(given)}
+        foreign = foreign_operand("__array_function__", {**named, "out": options.out})
+        if foreign is not None:
+            left: Array = leave_to_numpy("einsum", foreign, (text, *given), options.given())
+            return left
     options.check()
-    operands = [plain_array(value, number) for number, value in enumerate(given)]
-    places = tuple((operand.shape, operand.strides, operand.dtype.kind) for operand in operands)
+    operands = [*given] if plain else [plain_array(value, number) for number, value in enumerate(given)]
+    places = tuple([(operand.shape, operand.strides, operand.dtype.kind) for operand in operands])
     plan = kept_plan(text, places, check_search(options.optimize))
     out = None if options.out is None else check_out(options.out, plan.shape)
     own, asked = operands[0].dtype, options.dtype
@@ -84,13 +86,16 @@ def types_of(operands: Sequence[Array], options: EinsumOptions) -> Types:
         if promoted is None:
             raise no_common_dtype(*dtypes)
         result = promoted
-    if result != np.bool_:
+    if result.kind != "b":
         find_dtype(result)  # refuses types that have no product
-    casts = [(f"operand {number}", array.dtype, result) for number, array in enumerate(operands)]
+    if all(array.dtype is result for array in operands) and options.out is None:
+        return Types.of(result)
+    casts = [(number, array.dtype, result) for number, array in enumerate(operands)]
     if options.out is not None:
-        casts.append(("the result", result, options.out.dtype))
-    for name, found, required in casts:
-        if not _castable(found, required, options.casting):
+        casts.append((-1, result, options.out.dtype))
+    for number, found, required in casts:
+        if found is not required and not _castable(found, required, options.casting):
+            name = "the result" if number < 0 else f"operand {number}"
             raise EinsumCast(name=name, found=found, required=required, casting=options.casting)
     return Types.of(result, operands)
 

@@ -7,6 +7,7 @@ A and the result), a column (in B and the result) or summed (in both operands on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
@@ -42,6 +43,8 @@ class Axes(NamedTuple):
         >>> Axes.of("ij", (2, 3), (24, 8)).fuse("ij"), Axes.of("ij", (2, 3), (24, 8)).fuse("ji")
         (True, False)
         """
+        if len(labels) < 2:
+            return True
         long = [label for label in labels if self.sizes[label] != 1]
         steps, sizes = self.steps, self.sizes
         whole = all(steps[outer] == sizes[inner] * steps[inner] for outer, inner in pairwise(long))
@@ -49,6 +52,8 @@ class Axes(NamedTuple):
 
     def outermost_first(self, labels: str) -> str:
         """Labels in descending order of strides."""
+        if len(labels) < 2:
+            return labels
         return "".join(sorted(labels, key=lambda label: -abs(self.steps[label])))
 
     @property
@@ -71,8 +76,9 @@ class Roles(NamedTuple):
     columns: str
     summed: str
 
-    @classmethod
-    def of(cls, labels_a: str, labels_b: str, labels_out: str) -> Roles:
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def of(labels_a: str, labels_b: str, labels_out: str) -> Roles:
         """The roles by presence in A, B and the result.
 
         >>> Roles.of("bij", "bjk", "kbi")
@@ -84,12 +90,12 @@ class Roles(NamedTuple):
             role = DimensionRole.of(label in labels_a, label in labels_b, label in labels_out)
             assert role is not None
             found[role].append(label)
-        return cls(*map("".join, found.values()))
+        return Roles(*map("".join, found.values()))
 
 
 def count(labels: str, sizes: Mapping[str, int]) -> int:
     """Elements of an array with these axes."""
-    return prod(sizes[label] for label in labels)
+    return sizes[labels] if len(labels) == 1 else prod([sizes[label] for label in labels])
 
 
 def run_of(labels: str, x: Axes, c: Axes | None) -> tuple[str, str]:
@@ -101,6 +107,8 @@ def run_of(labels: str, x: Axes, c: Axes | None) -> tuple[str, str]:
     >>> run_of("ij", a, None), run_of("ij", a, Axes.of("ij", (2, 3), (4, 8)))
     (('ij', ''), ('i', 'j'))
     """
+    if len(labels) < 2:
+        return labels, ""
     sizes = x.sizes
     order = [label for label in (c or x).outermost_first(labels) if sizes[label] != 1]
     run = ""
@@ -122,6 +130,8 @@ def neighbours(labels: str, operands: Iterable[Axes | None]) -> tuple[str, ...]:
     >>> neighbours("ijk", (a, None)), neighbours("ikj", (a, None))
     (('ij', 'k'), ('i', 'k', 'j'))
     """
+    if len(labels) < 2:
+        return tuple(labels)
     known = [operand for operand in operands if operand is not None]
     found: list[str] = []
     for label in labels:

@@ -162,12 +162,14 @@ def _matmul_pair(
     a, b, c = operands
     sizes = {**a.sizes, **b.sizes}
     # A copied operand has its axes in the required order.
-    left, right = (None if name in strategy.copied else own for name, own in (("a", a), ("b", b)))
-    groups = (
-        *neighbours(roles.batch, (left, right, c)),
-        *neighbours("".join(label for label in strategy.loops if label in labels_a), (left, c)),
-        *neighbours("".join(label for label in strategy.loops if label in labels_b), (right, c)),
-    )
+    left, right = None if "a" in strategy.copied else a, None if "b" in strategy.copied else b
+    groups = neighbours(roles.batch, (left, right, c))
+    if strategy.loops:
+        groups = (
+            *groups,
+            *neighbours("".join(label for label in strategy.loops if label in labels_a), (left, c)),
+            *neighbours("".join(label for label in strategy.loops if label in labels_b), (right, c)),
+        )
     nearest = labels_out[-1:] if c is None else c.outermost_first(labels_out)[-1:]
     # The transposed product where that makes the last axis of the result contiguous; of a matrix and a
     # vector, the matrix first: its rows are then read several at a time.
@@ -176,64 +178,127 @@ def _matmul_pair(
     )
     if c is None:
         # A result in any order: few rows and many columns, where these are adjacent.
-        narrow_rows, narrow_columns = (
-            count(own, sizes) < two_vectors for own in (strategy.rows, strategy.columns)
-        )
+        narrow_rows = count(strategy.rows, sizes) < two_vectors
+        narrow_columns = count(strategy.columns, sizes) < two_vectors
         if narrow_columns and not narrow_rows and left is not None and left.nearest in strategy.rows:
             transposed = bool(roles.columns)
         elif narrow_rows and not narrow_columns and right is not None and right.nearest in strategy.columns:
             transposed = transposed and not strategy.rows
-    stack = _Stack(groups, sizes, vectors=bool(roles.summed) and not groups)
-    groups_a, groups_b = (strategy.rows, strategy.summed), (strategy.summed, strategy.columns)
-    made = (strategy.rows, strategy.columns)
-    if transposed:
-        groups_a, groups_b, made = groups_a[::-1], groups_b[::-1], made[::-1]
+    stacks = _lengths(groups[:-1], sizes)
+    if prod(stacks) > MOST_STACKS:
+        stacks = ()
+    pattern = _pattern(labels, groups, strategy[2:6], transposed, bool(stacks))
     return MatmulPair(
-        stack.operand(labels_a, groups_a, copied="a" in strategy.copied),
-        stack.operand(labels_b, groups_b, copied="b" in strategy.copied),
-        ResultView.make("".join((*groups, *made)), labels_out, sizes, stack.shape(*made)),
+        pattern.a.view(sizes),
+        pattern.b.view(sizes),
+        pattern.result.view(sizes),
         by_elements=False,
         transposed=transposed,
-        stacks=stack.outer(),
+        stacks=stacks,
     )
 
 
-class _Stack(NamedTuple):
-    """The shapes of matrices in a batch.
+def _lengths(groups: tuple[str, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The lengths of axes, each of which is one of some labels; 1 of none."""
+    return tuple([count(group, sizes) for group in groups])
+
+
+class _ViewPattern(NamedTuple):
+    """The view of an operand as matrices, for any sizes: see `MatrixView`.
 
     Attributes
     ----------
-    batch : the labels of each axis of the batch; of which an operand without it has one position.
-    sizes : those of all labels.
-    vectors : whether a group without labels is no axis, as in products of 1-D arrays.
+    order : the labels in the order of the matrices' axes.
+    groups : those of each axis.
     """
 
-    batch: tuple[str, ...]
-    sizes: Mapping[str, int]
-    vectors: bool
+    axes: tuple[int, ...] | None
+    order: str
+    groups: tuple[str, ...]
+    copied: bool
 
-    def shape(self, *groups: str) -> tuple[int, ...]:
-        """The batch, then an axis for each group."""
-        own = (count(group, self.sizes) for group in groups if group or not self.vectors)
-        return (*(count(group, self.sizes) for group in self.batch), *own)
+    def view(self, sizes: Mapping[str, int]) -> MatrixView:
+        """The view of an operand of some sizes."""
+        shape = None
+        if self.groups != tuple(self.order):
+            shape = _lengths(self.groups, sizes)
+            if shape == _lengths(tuple(self.order), sizes):
+                shape = None
+        return MatrixView(self.axes, shape, self.copied)
 
-    def outer(self) -> tuple[int, ...]:
-        """The lengths of all axes of the batch but the last; none where they are too many for a loop."""
-        lengths = tuple(count(group, self.sizes) for group in self.batch[:-1])
-        return lengths if prod(lengths) <= MOST_STACKS else ()
 
-    def operand(self, labels: str, groups: tuple[str, str], *, copied: bool) -> MatrixView:
-        """The view of an operand as such matrices."""
-        own = tuple(group for group in self.batch if set(group) <= set(labels))
-        order = "".join((*own, *groups))
-        lengths = self.shape(*groups)
-        if not own and not self.outer():
-            lengths = lengths[len(self.batch) :]
-        elif len(own) < len(self.batch):
-            ones = [count(group, self.sizes) if group in own else 1 for group in self.batch]
-            lengths = (*ones, *lengths[len(ones) :])
-        view = MatrixView.make(labels, order, self.sizes, lengths)
-        return view._replace(copied=copied)
+class _ResultPattern(NamedTuple):
+    """The view of a result, for any sizes: see `ResultView`.
+
+    Attributes
+    ----------
+    made : the labels in the order of the axes that the product makes.
+    groups : those of each of its axes.
+    """
+
+    made: str
+    groups: tuple[str, ...]
+    axes: tuple[int, ...] | None
+    back: tuple[int, ...]
+
+    def view(self, sizes: Mapping[str, int]) -> ResultView:
+        """The view of a result of some sizes."""
+        product, cut = _lengths(self.groups, sizes), None
+        if self.groups != tuple(self.made):
+            cut = _lengths(tuple(self.made), sizes)
+            if cut == product:
+                cut = None
+        return ResultView(product, cut, self.axes, self.back)
+
+
+class _PairPattern(NamedTuple):
+    """The views of a pair, for any sizes."""
+
+    a: _ViewPattern
+    b: _ViewPattern
+    result: _ResultPattern
+
+
+@lru_cache(maxsize=_PLANS)
+def _pattern(
+    labels: tuple[str, str, str],
+    batch: tuple[str, ...],
+    strategy: tuple[str, str, str, str],
+    transposed: bool,
+    stacked: bool,
+) -> _PairPattern:
+    """The views of operands and result as stacks of matrices.
+
+    Parameters
+    ----------
+    batch : the labels of each axis of the batch; of which an operand without it has one position.
+    strategy : which operands are copied; rows, columns and summed labels.
+    stacked : whether a loop goes over the axes of the batch but the last.
+    """
+    labels_a, labels_b, labels_out = labels
+    copied, rows, columns, summed = strategy
+    vectors = bool(summed) and not batch  # a group without labels is no axis, as in products of 1-D arrays
+    groups_a, groups_b, made = (rows, summed), (summed, columns), (rows, columns)
+    if transposed:
+        groups_a, groups_b, made = groups_a[::-1], groups_b[::-1], made[::-1]
+
+    def axes(*groups: str) -> tuple[str, ...]:
+        return tuple(group for group in groups if group or not vectors)
+
+    def operand(name: str, own: str, groups: tuple[str, str]) -> _ViewPattern:
+        has = [set(group) <= set(own) for group in batch]
+        order = "".join((*(group for group, is_own in zip(batch, has, strict=True) if is_own), *groups))
+        around = [group if is_own else "" for group, is_own in zip(batch, has, strict=True)]
+        if not any(has) and not stacked:
+            around = []
+        moved = None if order == own else tuple(own.index(label) for label in order)
+        return _ViewPattern(moved, order, (*around, *axes(*groups)), name in copied)
+
+    whole = "".join((*batch, *made))
+    moved = None if whole == labels_out else tuple(whole.index(label) for label in labels_out)
+    back = tuple(labels_out.index(label) for label in whole)
+    result = _ResultPattern(whole, (*batch, *axes(*made)), moved, back)
+    return _PairPattern(operand("a", labels_a, groups_a), operand("b", labels_b, groups_b), result)
 
 
 def _by_elements(labels: tuple[str, str, str], sizes: Mapping[str, int]) -> MatmulPair:

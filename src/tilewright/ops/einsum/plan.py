@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tilewright.ops.einsum.collapse import Collapse, plan_collapse
 from tilewright.ops.einsum.labels import Axes
-from tilewright.ops.einsum.steps import Steps, steps_of
+from tilewright.ops.einsum.steps import Steps, is_placed, steps_of
 from tilewright.ops.einsum.strategies import PairCosts
-from tilewright.ops.einsum.subscripts import Indexing, find_path, lay_over, parse
+from tilewright.ops.einsum.subscripts import Indexing, Path, find_path, lay_over, parse
 from tilewright.ops.einsum.table_pair import TABLE_TYPES
-from tilewright.ops.einsum.tree import tree_of_path
+from tilewright.ops.einsum.tree import Pair, Tree, tree_of_path, walk
 from tilewright.ops.einsum.tree_layout import laid_out
 
 #: What a plan depends on in an operand: shape, strides, and the kind of its type in NumPy's letters.
@@ -69,21 +69,50 @@ def make_plan(subscripts: str, places: Sequence[OperandKey], optimize: Any) -> E
     >>> make_plan("ij,jk->ki", [((2, 3), (24, 8), "f"), ((3, 4), (32, 8), "f")], "auto").steps
     (PairStep(left=0, right=1, labels=('ij', 'jk', 'ki'), shape=None),)
     """
-    indexing = lay_over(parse(subscripts), [shape for shape, _, _ in places])
+    shapes = [shape for shape, _, _ in places]
+    indexing = lay_over(parse(subscripts), shapes)
     path = find_path(indexing, optimize)
+    shape = indexing.shape
     if len(places) == 1:
-        collapse = plan_collapse(indexing.inputs[0], places[0][0], indexing.output)
-        return EinsumPlan((collapse,), (), indexing.shape, ())
-    terms = kept_labels(indexing, [shape for shape, _, _ in places])
+        collapse = plan_collapse(indexing.inputs[0], shapes[0], indexing.output)
+        return EinsumPlan((collapse,), (), shape, ())
+    terms = kept_labels(indexing, shapes)
     collapses = collapses_of(indexing.inputs, places, terms)
-    output = "".join(label for label in indexing.output if indexing.sizes[label] != 1)
-    squeezed = tuple(axis for axis, size in enumerate(indexing.shape) if size == 1)
+    output = indexing.output
+    squeezed: tuple[int, ...] = ()
+    if 1 in shape:
+        output = "".join(label for label, size in zip(output, shape, strict=True) if size != 1)
+        squeezed = tuple(axis for axis, size in enumerate(shape) if size == 1)
+    network = _network(terms, output, path)
+    sizes = indexing.sizes
+    if len(terms) == _OPERANDS_OF_ONE_PAIR or not any(is_placed(loops, sizes) for loops in network.loops):
+        return EinsumPlan(collapses, network.steps, shape, squeezed)
+    operands = place_operands(terms, sizes, places, collapses)
+    tree = laid_out(network.tree, operands, costs_of(places, operands))
+    return EinsumPlan(collapses, steps_of(tree, len(places), sizes), shape, squeezed)
+
+
+class _Network(NamedTuple):
+    """Operands that are contracted in some order: what follows from labels alone.
+
+    Attributes
+    ----------
+    tree : the contractions.
+    steps : the same in order, results standing as products make them.
+    loops : the labels of each contraction's loops.
+    """
+
+    tree: Tree
+    steps: Steps
+    loops: tuple[str, ...]
+
+
+@lru_cache(maxsize=_PLANS)
+def _network(terms: tuple[str, ...], output: str, path: Path) -> _Network:
+    """The contractions of operands with these labels, in the order of a path."""
     tree = tree_of_path(terms, output, path)
-    if len(terms) == _OPERANDS_OF_ONE_PAIR:
-        return EinsumPlan(collapses, steps_of(tree, len(places)), indexing.shape, squeezed)
-    operands = place_operands(terms, indexing.sizes, places, collapses)
-    tree = laid_out(tree, operands, costs_of(places, operands))
-    return EinsumPlan(collapses, steps_of(tree, len(places), indexing.sizes), indexing.shape, squeezed)
+    pairs = [node.of_both for node in walk(tree) if isinstance(node, Pair)]
+    return _Network(tree, steps_of(tree, len(terms)), tuple(pairs))
 
 
 def collapses_of(
@@ -119,12 +148,22 @@ def costs_of(places: Sequence[OperandKey], operands: Sequence[Axes]) -> PairCost
 
 def kept_labels(indexing: Indexing, shapes: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
     """The labels of operands in pairs: none of length 1, none twice, none that one operand alone has."""
-    long = [
-        [label for label, size in zip(labels, shape, strict=True) if size != 1]
-        for labels, shape in zip(indexing.inputs, shapes, strict=True)
-    ]
+    long = indexing.inputs
+    if any(1 in shape for shape in shapes):
+        long = tuple(
+            [
+                "".join([label for label, size in zip(labels, shape, strict=True) if size != 1])
+                for labels, shape in zip(long, shapes, strict=True)
+            ]
+        )
+    return _kept(long, indexing.output)
+
+
+@lru_cache(maxsize=_PLANS)
+def _kept(long: tuple[str, ...], output: str) -> tuple[str, ...]:
+    """The same of labels that are longer than 1."""
     owners = Counter(label for labels in long for label in set(labels))
     return tuple(
-        "".join(dict.fromkeys(label for label in labels if owners[label] > 1 or label in indexing.output))
+        "".join(dict.fromkeys(label for label in labels if owners[label] > 1 or label in output))
         for labels in long
     )

@@ -26,6 +26,8 @@ from tilewright.spec.arguments import check_word
 from tilewright.spec.problem import check_elements
 from tilewright.typing import Casting
 
+_CASTING: tuple[str, ...] = get_args(Casting)
+
 
 class EinsumOptions(NamedTuple):
     """The keywords of a call."""
@@ -44,7 +46,7 @@ class EinsumOptions(NamedTuple):
         InvalidChoice
         """
         memory_order(self.order)
-        check_word(self.casting, "casting", get_args(Casting))
+        check_word(self.casting, "casting", _CASTING)
 
     def given(self) -> dict[str, Any]:
         """Those that are not as they are by default, as NumPy has them."""

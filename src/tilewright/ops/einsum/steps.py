@@ -13,6 +13,15 @@ from tilewright.ops.einsum.tree import Leaf, Pair, Permutation, Tree, walk
 LEAST_PLACED = 1 << 17
 
 
+def is_placed(loops: str, sizes: Mapping[str, int]) -> bool:
+    """Whether the order of the result of loops over these labels is worth a thought.
+
+    >>> is_placed("ijk", dict.fromkeys("ijk", 64)), is_placed("ijk", dict.fromkeys("ijk", 8))
+    (True, False)
+    """
+    return prod([sizes[label] for label in loops]) >= LEAST_PLACED
+
+
 class PairStep(NamedTuple):
     """The contraction of two arrays.
 
@@ -75,8 +84,7 @@ def steps_of(
             case Pair(left=left, right=right, labels=labels) as node:
                 second, first = waiting.pop(), waiting.pop()
                 shape = None
-                least = 0 if all_placed else LEAST_PLACED
-                if sizes is not None and prod(sizes[label] for label in node.of_both) >= least:
+                if sizes is not None and (all_placed or is_placed(node.of_both, sizes)):
                     shape = tuple(sizes[label] for label in labels)
                 steps.append(PairStep(first, second, (left.labels, right.labels, labels), shape))
         waiting.append(operands + len(steps) - 1)

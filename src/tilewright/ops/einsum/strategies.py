@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import Enum
+from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -82,16 +83,10 @@ class PairCosts(NamedTuple):
     @classmethod
     def of(cls, dtype: np.dtype[Any] | None, operands: Iterable[Axes] = ()) -> PairCosts:
         """The model for a type on this host; None: any type of elements as large as the least stride."""
-        machine = host_machine()
-        isa = machine.isa
-        if dtype is None:
-            steps = [abs(step) for axes in operands for step in axes.steps.values() if step]
-            itemsize, parts = min(steps, default=_LEAST_BYTES), 1
-        else:
-            itemsize, parts = dtype.itemsize, (2 if dtype.kind == "c" else 1)
-        lanes = isa.vector_bits / (8 * max(itemsize // parts, _LEAST_BYTES))
-        by_tables = dtype is None or dtype in TABLE_TYPES
-        return cls(itemsize, lanes * isa.fma_per_cycle / parts**2, by_tables, machine.l2.size, machine.core)
+        if dtype is not None:
+            return _costs(dtype.itemsize, 2 if dtype.kind == "c" else 1, by_tables=dtype in TABLE_TYPES)
+        steps = [abs(step) for axes in operands for step in axes.steps.values() if step]
+        return _costs(min(steps, default=_LEAST_BYTES), 1, by_tables=True)
 
     def cheapest(self, roles: Roles, a: Axes, b: Axes, c: Axes | None = None) -> PairStrategy:
         """The cheapest strategy; c is None where the result may have any order in memory.
@@ -173,19 +168,18 @@ class PairCosts(NamedTuple):
         columns, column_loops = run_of(roles.columns, b, c)
         loops = row_loops + column_loops
         sizes = {**a.sizes, **b.sizes}
-        m, n, k = (count(labels, sizes) for labels in (rows, columns, summed))
-        stacks = (
-            *neighbours(roles.batch, (a, b, c)),
-            *neighbours(row_loops, (a, c)),
-            *neighbours(column_loops, (b, c)),
-        )
+        m, n, k = count(rows, sizes), count(columns, sizes), count(summed, sizes)
+        stacks = neighbours(roles.batch, (a, b, c))
+        if loops:
+            stacks = (*stacks, *neighbours(row_loops, (a, c)), *neighbours(column_loops, (b, c)))
         items = count(roles.batch + loops, sizes)
         read_a, read_b = self._read(a, rows, summed), self._read(b, columns, summed)
         core, adjacent = self.core, c is None or self._adjacent(c, rows, columns)
         each = self._multiply(m * n * k) + m * k * read_a + k * n * read_b
         each += m * n * store_cycles(core, adjacent=adjacent) + core.matrix_cycles
-        call, calls = core.call_cycles, count("".join(stacks[:-1]), sizes)
+        call = core.call_cycles
         if len(stacks) > 1:
+            calls = count("".join(stacks[:-1]), sizes)
             in_python = core.batch_call_cycles + items * core.batch_item_cycles
             call = call * calls if calls <= MOST_STACKS else in_python
         method = PairMethod.LOOPS if loops else PairMethod.IN_PLACE
@@ -243,12 +237,20 @@ class PairCosts(NamedTuple):
     def _read(self, operand: Axes, *runs: str) -> float:
         """Cycles to read an element in loops along these axes."""
         adjacent = self._adjacent(operand, *runs)
-        return load_cycles(self.core, adjacent=adjacent, in_l2=self._in_l2(operand))
+        return load_cycles(self.core, adjacent=adjacent, in_l2=adjacent or self._in_l2(operand))
 
     def _adjacent(self, operand: Axes, *runs: str) -> bool:
         """Whether elements of an operand are contiguous along one of these axes."""
-        return any(
-            operand.sizes[label] == 1 or abs(operand.steps[label]) == self.itemsize
-            for run in runs
-            for label in run[-1:]
-        ) or not any(runs)
+        for run in runs:
+            if run and (operand.sizes[run[-1]] == 1 or abs(operand.steps[run[-1]]) == self.itemsize):
+                return True
+        return not any(runs)
+
+
+@lru_cache(maxsize=64)
+def _costs(itemsize: int, parts: int, *, by_tables: bool) -> PairCosts:
+    """The model for elements of some parts, for the host as it was at the first use."""
+    machine = host_machine()
+    isa = machine.isa
+    lanes = isa.vector_bits / (8 * max(itemsize // parts, _LEAST_BYTES))
+    return PairCosts(itemsize, lanes * isa.fma_per_cycle / parts**2, by_tables, machine.l2.size, machine.core)

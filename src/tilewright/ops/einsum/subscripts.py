@@ -5,7 +5,10 @@ from __future__ import annotations
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import lru_cache
+from itertools import combinations
+from math import inf, prod
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -42,6 +45,12 @@ Path: TypeAlias = tuple[tuple[int, ...], ...]
 #: Steps of two operands need no search, and one of three has three.
 _OPERANDS_OF_ONE_STEP = 2
 
+#: Operands of which opt_einsum's "auto" looks at every order, and so many at most have few enough to list.
+_OPERANDS_LISTED = 4
+
+#: Texts whose terms are kept, and what else follows from a text and numbers of axes alone.
+_TEXTS = 1024
+
 
 @dataclass(frozen=True)
 class Equation:
@@ -60,8 +69,7 @@ class Equation:
     output: str
 
 
-@dataclass(frozen=True)
-class Indexing:
+class Indexing(NamedTuple):
     """One einsum over known shapes: a label for each axis, the axes of an ellipsis included.
 
     Attributes
@@ -77,7 +85,8 @@ class Indexing:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the result."""
-        return tuple(self.sizes[label] for label in self.output)
+        sizes = self.sizes
+        return tuple([sizes[label] for label in self.output])
 
 
 def _shortened(text: str) -> tuple[str, tuple[int, ...]]:
@@ -126,7 +135,12 @@ def parse(subscripts: str) -> Equation:
     >>> parse("b...j, jk")
     Equation(text='b...j, jk', inputs=('b.j', 'jk'), output='.bk')
     """
-    subscripts = check_text(subscripts, "subscripts")
+    return _parsed(check_text(subscripts, "subscripts"))
+
+
+@lru_cache(maxsize=_TEXTS)
+def _parsed(subscripts: str) -> Equation:
+    """The terms of a text; errors are found again each time."""
     short, places = _shortened(subscripts)
     arrow = short.find("->")
     left = short if arrow < 0 else short[:arrow]
@@ -220,20 +234,52 @@ def lay_over(equation: Equation, shapes: Sequence[tuple[int, ...]]) -> Indexing:
     text = equation.text
     if len(shapes) != len(equation.inputs):
         raise OperandCount(subscripts=text, found=len(shapes), required=len(equation.inputs))
+    inputs, output, refused = _labels(equation.inputs, equation.output, tuple(map(len, shapes)))
+    if refused is not None:
+        term = equation.inputs[refused]
+        raise AxesWithoutLabels(
+            subscripts=text,
+            number=refused,
+            shape=shapes[refused],
+            labels=term.replace(ELLIPSIS, "..."),
+            count=len(term) - term.count(ELLIPSIS),
+        )
+    if output is None:
+        raise EllipsisNotInOutput(subscripts=text, count=max(map(_axes_of_ellipsis, equation.inputs, shapes)))
+    return Indexing(inputs, output, _sizes(text, inputs, shapes))
+
+
+class _Labels(NamedTuple):
+    """Labels of operands and of the result by numbers of axes alone.
+
+    Attributes
+    ----------
+    output : None where an ellipsis of axes is missing from the result.
+    refused : the first operand whose axes have no labels, or too many.
+    """
+
+    inputs: tuple[str, ...]
+    output: str | None
+    refused: int | None
+
+
+def _axes_of_ellipsis(term: str, shape: Sequence[int]) -> int:
+    """The axes of an operand that its letters leave to an ellipsis; negative where they are too many."""
+    return len(shape) - len(term) + term.count(ELLIPSIS)
+
+
+@lru_cache(maxsize=_TEXTS)
+def _labels(terms: tuple[str, ...], output: str, ranks: tuple[int, ...]) -> _Labels:
+    """A label for each axis of operands with so many axes."""
     inputs, longest = [], 0
-    for number, (term, shape) in enumerate(zip(equation.inputs, shapes, strict=True)):
-        own = len(term) - term.count(ELLIPSIS)
-        free = len(shape) - own
+    for number, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
+        free = rank - len(term) + term.count(ELLIPSIS)
         if free < 0 or (free > 0 and ELLIPSIS not in term):
-            raise AxesWithoutLabels(
-                subscripts=text, number=number, shape=shape, labels=term.replace(ELLIPSIS, "..."), count=own
-            )
+            return _Labels((), None, number)
         inputs.append(term.replace(ELLIPSIS, _ellipsis(free)))
         longest = max(longest, free)
-    if longest and ELLIPSIS not in equation.output:
-        raise EllipsisNotInOutput(subscripts=text, count=longest)
-    output = equation.output.replace(ELLIPSIS, _ellipsis(longest))
-    return Indexing(tuple(inputs), output, _sizes(text, inputs, shapes))
+    whole = None if longest and ELLIPSIS not in output else output.replace(ELLIPSIS, _ellipsis(longest))
+    return _Labels(tuple(inputs), whole, None)
 
 
 def _ellipsis(count: int) -> str:
@@ -243,6 +289,16 @@ def _ellipsis(count: int) -> str:
 
 def _sizes(text: str, inputs: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
     """The length of each label: axes of length 1 repeat, but not on the diagonal of one operand."""
+    sizes: dict[str, int] = {}
+    for term, shape in zip(inputs, shapes, strict=True):
+        for label, size in zip(term, shape, strict=True):
+            if sizes.setdefault(label, size) != size:
+                return _repeated_sizes(text, inputs, shapes)
+    return sizes
+
+
+def _repeated_sizes(text: str, inputs: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+    """The same where axes of one label differ: one of length 1 repeats, others are refused."""
     sizes: dict[str, int] = {}
     owner: dict[str, int] = {}
     for number, (term, shape) in enumerate(zip(inputs, shapes, strict=True)):
@@ -358,6 +414,8 @@ def _leftmost(count: int) -> Path:
 
 def _searched(indexing: Indexing, name: str, limit: Any) -> Path:
     """The path that opt_einsum finds."""
+    if name in ("auto", "optimal") and limit is None and len(indexing.inputs) <= _OPERANDS_LISTED:
+        return _cheapest(indexing)
     with importing:
         from opt_einsum import paths
 
@@ -369,6 +427,78 @@ def _searched(indexing: Indexing, name: str, limit: Any) -> Path:
     terms = [frozenset(term) for term in indexing.inputs]
     found = search(terms, frozenset(indexing.output), dict(indexing.sizes), limit)
     return tuple(tuple(step) for step in found)
+
+
+class _LabelBits(NamedTuple):
+    """Sets of labels as integers, a bit for each label.
+
+    Attributes
+    ----------
+    labels : those of the bits, the lowest first.
+    inputs, output : labels of operands and result.
+    """
+
+    labels: str
+    inputs: tuple[int, ...]
+    output: int
+
+
+@lru_cache(maxsize=_TEXTS)
+def _bits(inputs: tuple[str, ...], output: str) -> _LabelBits:
+    """The labels of operands and result as bits.
+
+    >>> _bits(("ij", "jk"), "ik")
+    _LabelBits(labels='ijk', inputs=(3, 6), output=5)
+    """
+    labels = "".join(dict.fromkeys("".join(inputs)))
+
+    def bits(term: str) -> int:
+        return sum(1 << labels.index(label) for label in set(term))
+
+    return _LabelBits(labels, tuple(map(bits, inputs)), bits(output))
+
+
+def _cheapest(indexing: Indexing) -> Path:
+    """The path that opt_einsum's "optimal" finds, by the same search on integers in place of sets.
+
+    Sets take longer than a small contraction. As there, what a pair makes and costs is kept by its labels
+    alone, so the order of the visits counts.
+    """
+    labels, terms, output = _bits(indexing.inputs, indexing.output)
+    sizes = [indexing.sizes[label] for label in labels]
+    known: dict[tuple[int, int], tuple[int, int]] = {}
+    least, best = inf, tuple[tuple[int, int], ...]()
+
+    def visit(
+        path: tuple[tuple[int, int], ...], left: tuple[int, ...], terms: tuple[int, ...], operations: int
+    ) -> None:
+        nonlocal least, best
+        if len(left) == 1:
+            least, best = operations, path
+            return
+        for first, second in combinations(left, 2):
+            a, b = terms[first], terms[second]
+            found = known.get((a, b))
+            if found is None:
+                needed = output
+                for place in left:
+                    if place not in (first, second):
+                        needed |= terms[place]
+                loops = a | b
+                turns = prod([size for bit, size in enumerate(sizes) if loops >> bit & 1])
+                found = known[a, b] = loops & needed, 2 * turns if a & b & ~needed else turns
+            made, more = found
+            if operations + more < least:
+                rest = tuple([place for place in left if place not in (first, second)])
+                step = (*path, (first, second))
+                visit(step, (*rest, len(terms)), (*terms, made), operations + more)
+
+    visit((), tuple(range(len(terms))), terms, 0)
+    places, found = [*range(len(terms))], []
+    for number, step in enumerate(best, len(terms)):
+        found.append(tuple([places.index(operand) for operand in step]))
+        places = [*(place for place in places if place not in step), number]
+    return tuple(found)
 
 
 def _checked(steps: Iterable[Any], count: int) -> Path:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from math import prod
 from typing import NamedTuple
 
 from tilewright.ops.einsum.labels import Axes, Roles
-from tilewright.ops.einsum.steps import LEAST_PLACED
+from tilewright.ops.einsum.steps import is_placed
 from tilewright.ops.einsum.strategies import PairCosts, PairStrategy
 from tilewright.ops.einsum.tree import Leaf, Pair, Permutation, Tree, rebuilt, walk
 
@@ -51,11 +50,6 @@ def without_permutations(tree: Tree) -> Tree:
             replace(child, labels=tree.labels) if isinstance(child, Pair) else Permutation(child, tree.labels)
         )
     return rebuilt(tree, plain)
-
-
-def work_of(node: Pair, sizes: Mapping[str, int]) -> int:
-    """The multiply-adds of a contraction."""
-    return prod(sizes[label] for label in node.of_both)
 
 
 def laid_out(tree: Tree, operands: Sequence[Axes], costs: PairCosts) -> Tree:
@@ -142,7 +136,7 @@ class _Search:
 
     def _orders(self, number: int, node: Pair) -> list[str]:
         """Orders of a result: as the product makes it, as the consumer wants it, and between the two."""
-        if number not in self.wishes or work_of(node, self.sizes) < LEAST_PLACED:
+        if number not in self.wishes or not is_placed(node.of_both, self.sizes):
             return [node.labels]
         wish, consumer = self.wishes[number]
         other = consumer.right if consumer.left is node else consumer.left
@@ -194,7 +188,7 @@ class _Search:
         a, b = (self.choices[child][chosen[child]] for child in self.below[number])
         order = chosen[number]
         c = self.choices[number][order].axes if number in self.wishes else None
-        if work_of(node, self.sizes) >= LEAST_PLACED:
+        if is_placed(node.of_both, self.sizes):
             strategy = self._strategy(node, order, a, b, c)
             roles = Roles.of(left.labels, right.labels, order)
             if "a" in strategy.copied:
