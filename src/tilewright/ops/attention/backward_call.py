@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from tilewright.ops.attention.operands import (
 from tilewright.ops.attention.prepared import PreparedAttention
 from tilewright.ops.attention.sequences import SequenceSide
 from tilewright.spec.arguments import parse_choice
-from tilewright.spec.dtype import find_numpy_dtype
+from tilewright.spec.dtype import DType, find_numpy_dtype
 
 
 def _rows(value: Any, name: str, like: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -57,13 +58,25 @@ def _problem(prepared: PreparedAttention) -> AttentionBackward:
         required = " or ".join(str(kind.numpy) for kind in BACKWARD_DTYPES)
         raise AttentionDtype(name="k", found=call.k.dtype, required=required)
     forward = prepared.problem
-    return AttentionBackward(
+    return _record(
         *(call.q.shape[3], call.v.shape[3], dtype),
         bounded=forward is not None and forward.bounded,
         mask=None if forward is None else forward.mask,
         softcap=bool(call.softcap),
         slopes=call.slopes is not None,
     )
+
+
+@lru_cache(maxsize=256)
+def _record(head_dim: int, value_dim: int, dtype: DType, **options: Any) -> AttentionBackward:
+    """`AttentionBackward`, which checks its fields."""
+    return AttentionBackward(head_dim, value_dim, dtype, **options)
+
+
+#: The columns of the two tables that say the same.
+_SAME = [name for name in ITEM_FIELDS if name in BACKWARD_FIELDS]
+_FORWARD = [ITEM_FIELDS.index(name) for name in _SAME]
+_BACKWARD = [BACKWARD_FIELDS.index(name) for name in _SAME]
 
 
 class _Gradient:
@@ -129,20 +142,19 @@ def attention_backward(
     seen = forward.items[:, ITEM_FIELDS.index("keys")]
     packed = any(side.rows is not None or side.first is not None for side in prepared.sides)
     empty = 0 in (*forward.q.shape, *forward.k.shape, batch)
-    some = problem.bounded or empty or bool((seen < forward.k.shape[2]).any())
+    some = problem.bounded or empty or bool(seen.min() < forward.k.shape[2])
     gradients = [
         _Gradient(array, view, side, batch, layout, zeros=packed or some)
         for array, view, side in zip(given, forward[:3], (queries, keys, keys), strict=True)
     ]
     dq, dk, dv = (gradient.view for gradient in gradients)
     items = np.zeros_like(forward.items)
-    for column, name in enumerate(ITEM_FIELDS):
-        if name in BACKWARD_FIELDS:
-            items[:, BACKWARD_FIELDS.index(name)] = forward.items[:, column]
+    items[:, _BACKWARD] = forward.items[:, _FORWARD]
     placed = {"out": result, "dout": doubled, "dq": dq, "dk": dk, "dv": dv}
     for name, array in placed.items():
         side = keys if name in ("dk", "dv") else queries
-        items[:, BACKWARD_FIELDS.index(name)] = _offsets(array, side, batch)
+        if batch > 1 or side.first is not None:
+            items[:, BACKWARD_FIELDS.index(name)] = _offsets(array, side, batch)
     call = BackwardCall(
         *(forward.q, forward.k, forward.v, result, doubled, dq, dk, dv),
         items=constant(items),
@@ -153,7 +165,7 @@ def attention_backward(
         mask=forward.mask,
         slopes=forward.slopes,
     )
-    if batch and state.size and items[:, ITEM_FIELDS.index("keys")].any():
+    if batch and state.size and forward.keys:
         kernel: Kernel = kernel_for(problem)
         call.run(kernel)
     repeatable()

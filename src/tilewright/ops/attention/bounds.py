@@ -89,10 +89,12 @@ class Bounds:
         if first is None:
             first = self.diagonal(queries, keys)
         low, high = 0 - queries, keys
+        numbers = type(queries) is type(keys) is type(first) is int
+        least, most = (min, max) if numbers else (np.minimum, np.maximum)
         if self.left is not None:
-            low = np.minimum(np.maximum(first - self.left, low), keys)
+            low = least(most(first - self.left, low), keys)
         if self.right is not None:
-            high = np.maximum(np.minimum(first + self.right + 1, high), 0 - queries)
+            high = most(least(first + self.right + 1, high), 0 - queries)
         return low, high
 
     def bind(self, queries: Any, keys: Any, first: Any = None) -> bool:
@@ -106,7 +108,8 @@ class Bounds:
 
 def limits_bind(low: Any, high: Any, queries: Any, keys: Any) -> bool:
     """Return whether such limits exclude any key from any query."""
-    return bool(np.any((low + queries - 1 > 0) | (high < keys)))
+    excluded = (low + queries - 1 > 0) | (high < keys)
+    return excluded if type(excluded) is bool else bool(np.any(excluded))
 
 
 def _causal(value: object) -> Causal | None:

@@ -74,7 +74,9 @@ def choose(prepared: PreparedAttention, wanted: AttentionStrategy) -> tuple[Part
         Part(
             way,
             call._replace(
-                items=call.items if those.all() else call.items[those], queries=int(queries[those].max())
+                items=call.items if those.all() else call.items[those],
+                queries=int(queries[those].max()),
+                keys=None,
             ),
         )
         for way, those in ways

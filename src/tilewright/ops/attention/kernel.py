@@ -75,7 +75,8 @@ def similar_keys(keys: int, kernel: Kernel) -> tuple[int, int]:
 
 def element_steps(array: Array, axes: Sequence[int]) -> list[int]:
     """Strides in elements."""
-    return [array.strides[axis] // array.itemsize for axis in axes]
+    size, strides = array.itemsize, array.strides
+    return [strides[axis] // size for axis in axes]
 
 
 class AttentionCall(NamedTuple):
@@ -93,6 +94,7 @@ class AttentionCall(NamedTuple):
     slopes, sinks : one number per head.
     key_scales, value_scales : (batch, kv_heads, keys), contiguous along the keys.
     pages : page numbers; each sequence's begin at an offset in `items`.
+    keys : the largest number of keys of a sequence; None: as `items` say.
     """
 
     q: Array
@@ -111,6 +113,7 @@ class AttentionCall(NamedTuple):
     key_scales: Array | None = None
     value_scales: Array | None = None
     pages: Array | None = None
+    keys: int | None = None
 
     def launch(self, kernel: Kernel) -> Launch:
         """Every argument except array addresses: the same for all arrays of these shapes."""
@@ -128,7 +131,9 @@ class AttentionCall(NamedTuple):
         if problem.paged:
             sizes += [self.k.shape[2], *element_steps(self.k, (0,)), *element_steps(self.v, (0,))]
         scalars = (self.scale, self.softcap)[: len(attention_scalars(problem))]
-        keys = int(self.items[:, ITEM_FIELDS.index("keys")].max(initial=0))
+        keys = self.keys
+        if keys is None:
+            keys = int(self.items[:, ITEM_FIELDS.index("keys")].max(initial=0))
         work = len(self.items) * heads * self.queries * keys * (problem.head_dim + problem.value_dim)
         if not isinstance(cut, DecodeCut):
             return Launch((*sizes, *scalars), work)

@@ -28,9 +28,8 @@ from tilewright.errors import (
     MaskShape,
     shown,
 )
-from tilewright.ops.attention.bounds import Bounds, Causal, limits_bind
-from tilewright.ops.attention.kernel import AttentionCall, element_steps
-from tilewright.ops.attention.nest import ITEM_FIELDS
+from tilewright.ops.attention.bounds import Bounds, Causal
+from tilewright.ops.attention.kernel import AttentionCall
 from tilewright.ops.attention.prepared import PreparedAttention
 from tilewright.ops.attention.problem import ATTENTION_DTYPES, MAX_HEAD, Attention
 from tilewright.ops.attention.sequences import (
@@ -149,13 +148,29 @@ _AXES = {
 
 
 class _Operands(NamedTuple):
-    """q, k and v as the caller has them, and as views of four axes, checked against each other."""
+    """q, k and v as the caller has them, and as views of four axes, checked against each other.
+
+    Attributes
+    ----------
+    copied : which of them are copies.
+    """
 
     given: tuple[Array, Array, Array]
     q: Array
     k: Array
     v: Array
     layout: AttentionLayout
+    copied: tuple[bool, ...]
+
+    def copies(self) -> tuple[str, ...]:
+        """A description of each copy."""
+        if not any(self.copied):
+            return ()
+        return tuple(
+            f"{name} is copied: {array.dtype} to {view.dtype}"
+            for name, array, view, copied in zip("qkv", self.given, self[1:4], self.copied, strict=True)
+            if copied and array.size
+        )
 
 
 def _operands(q: Any, k: Any, v: Any, keywords: Keywords) -> _Operands:
@@ -171,13 +186,12 @@ def _operands(q: Any, k: Any, v: Any, keywords: Keywords) -> _Operands:
             raise AttentionAxes(name=name, found=array.shape, required=required, layout=axes)
         if alike is not None and array.ndim != alike:
             raise AttentionAxes(name=name, found=array.shape, required=f"as q {alike}", layout=_AXES[layout])
-    types = operand_types(*(array.dtype for array in given))
-    kinds = (types[0].numpy, types[1].numpy, types[1].numpy)
-    q4, k4, v4 = (
-        heads_first(_readable(array, kind), layout) for array, kind in zip(given, kinds, strict=True)
-    )
+    query, key = operand_types(given[0].dtype, given[1].dtype, given[2].dtype)
+    kinds = (query.numpy, key.numpy, key.numpy)
+    read = [_readable(array, kind) for array, kind in zip(given, kinds, strict=True)]
+    q4, k4, v4 = views = [heads_first(array, layout) for array in read]
     if not paged and v4.shape[3] > 1 and v4.strides[3] != v4.itemsize:
-        v4 = contiguous(v4)  # kernels read rows of values in place; other operands they pack
+        v4 = views[2] = contiguous(v4)  # kernels read rows of values in place; other operands they pack
     if k4.shape[:-1] != v4.shape[:-1]:
         raise KeysMismatch(k=given[1].shape, v=given[2].shape)
     heads, kv_heads = q4.shape[1], k4.shape[1]
@@ -185,7 +199,13 @@ def _operands(q: Any, k: Any, v: Any, keywords: Keywords) -> _Operands:
         raise HeadsMismatch(heads=heads, kv_heads=kv_heads, layout=layout.value)
     if q4.shape[3] != k4.shape[3]:
         raise HeadSizeMismatch(found=q4.shape[3], required=k4.shape[3])
-    return _Operands(given, q4, k4, v4, layout)
+    copied = tuple(
+        [
+            view is not array and data_address(array) != data_address(view)
+            for array, view in zip(given, views, strict=True)
+        ]
+    )
+    return _Operands(given, q4, k4, v4, layout, copied)
 
 
 # --- sequences ----------------------------------------------------------------------------------
@@ -414,25 +434,22 @@ def prepare(
     row_max, row_sum = new_array(rows, acc.numpy), new_array(rows, acc.numpy)
     steps = _steps((q4, k4, v4, out4), mask, scales, (queries, keys), rows)
     covers = None if mask is None else covered
-    items = table_of(bounds, (queries, whole), batch, covers, offset, steps, k4)
+    table = table_of(bounds, (queries, whole), batch, covers, offset, steps, k4)
     types, mask_type = (q4.dtype, k4.dtype), None if mask is None else mask.dtype
-    columns = (items[:, ITEM_FIELDS.index(name)] for name in ("low", "high", "queries", "keys"))
-    bound = bool(bounds) and limits_bind(*columns)
-    optional = (softcap, *(value is not None for value in (*vectors, *scales, keys.pages)))
-    problem = _problem((head_dim, value_dim), types, mask_type, (bound, *map(bool, optional)))
+    optional = [value is not None for value in (*vectors, *scales, keys.pages)]
+    problem = _problem((head_dim, value_dim), types, mask_type, (table.bound, softcap != 0, *optional))
     call = AttentionCall(
         *(q4, k4, v4, out4),
-        items,
+        table.items,
         *(row_max, row_sum),
         queries.most,
         *(scale, softcap),
-        *(mask, *vectors, *scales, keys.pages),
+        mask,
+        *(vectors[0], vectors[1], scales[0], scales[1]),
+        keys.pages,
+        table.keys,
     )
-    copies = tuple(
-        f"{name} is copied: {array.dtype} to {view.dtype}"
-        for name, array, view in zip("qkv", operands.given, operands[1:4], strict=True)
-        if array.size and data_address(array) != data_address(view) and not np.may_share_memory(array, view)
-    )
+    copies = operands.copies()
     if given is not None and not direct:
         copies = (*copies, "the result is copied into out: another dtype, misaligned, or shared memory")
     partial, sides = queries.rows is not None, (queries, keys)
@@ -484,9 +501,10 @@ def _steps(
     queries, keys = sides
     found = []
     for array, side in zip(arrays, (queries, keys, keys, queries), strict=True):
-        between, row = element_steps(array, (0, 2))
-        between *= array.shape[0] > 1  # 0 where there is one only
-        found.append(row if side.first is not None else 0 if side.pages is not None else between)
+        if side.pages is not None or (side.first is None and array.shape[0] <= 1):
+            found.append(0)  # there is one only
+        else:
+            found.append(array.strides[0 if side.first is None else 2] // array.itemsize)
     q, k, v, out = found
     scale = next((array for array in scales if array is not None), None)
     if scale is None or len(scale) == 1:

@@ -23,7 +23,7 @@ from tilewright.errors import (
     OffsetsPastEnd,
     shown,
 )
-from tilewright.ops.attention.bounds import FARTHEST, Bounds
+from tilewright.ops.attention.bounds import FARTHEST, Bounds, limits_bind
 from tilewright.ops.attention.nest import ITEM_FIELDS, ITEM_SIZE
 from tilewright.ops.attention.table import NO_BOUND, NO_OFFSET, Sources, make_table
 
@@ -207,6 +207,29 @@ def query_offset(value: Any, batch: int) -> int | Array:
     return _int64(found, value) if found.ndim else int(found)
 
 
+class SequenceTable(NamedTuple):
+    """What a kernel knows of each sequence, and what follows from all of them.
+
+    Attributes
+    ----------
+    items : the table, see `ITEM_FIELDS`.
+    keys : the most keys of a sequence.
+    bound : whether bounds exclude a key from a query.
+    """
+
+    items: Array
+    keys: int
+    bound: bool
+
+    @classmethod
+    def of(cls, items: Array, bounds: Bounds) -> SequenceTable:
+        """Read from the table."""
+        low, high, queries, keys = (
+            items[:, ITEM_FIELDS.index(name)] for name in ("low", "high", "queries", "keys")
+        )
+        return cls(items, int(keys.max(initial=0)), bool(bounds) and limits_bind(low, high, queries, keys))
+
+
 def table_of(
     bounds: Bounds,
     sides: tuple[SequenceSide, SequenceSide],
@@ -215,8 +238,8 @@ def table_of(
     offset: int | Array | None,
     steps: Strides,
     cache: Array,
-) -> Array:
-    """The table of a call, see `ITEM_FIELDS`.
+) -> SequenceTable:
+    """The table of a call.
 
     Parameters
     ----------
@@ -236,7 +259,10 @@ def table_of(
             seen = Seen(*bounds.limits(rows, used, bounds.diagonal(rows, count)), count - used)
         else:
             seen = Seen(*bounds.limits(rows, used, offset), offset - (used - rows))
-        return constant(equal_items(batch, steps, queries.most, used, Seen(*map(int, seen))))
+        bound = bool(bounds) and bool(batch) and limits_bind(seen.low, seen.high, rows, used)
+        return SequenceTable(
+            constant(equal_items(batch, steps, rows, used, seen)), used if batch else 0, bound
+        )
     packed_q, packed_k = queries.first is not None, keys.first is not None
     sources = Sources(
         *(None if packed_q else queries.rows, queries.first),
@@ -245,7 +271,7 @@ def table_of(
         keys.pages,
     )
     most_pages, page = (0, 0) if keys.pages is None else (keys.pages.shape[1], cache.shape[2])
-    return make_table(
+    items = make_table(
         batch,
         sources,
         queries=queries.total or queries.most,
@@ -262,6 +288,7 @@ def table_of(
         k_step=keys.batch == batch,
         **steps._asdict(),
     )
+    return SequenceTable.of(items, bounds)
 
 
 class Strides(NamedTuple):
@@ -276,11 +303,19 @@ class Strides(NamedTuple):
     scales: int
 
 
+#: Integers of an item that no field has.
+_UNUSED = (0,) * (ITEM_SIZE - len(ITEM_FIELDS))
+
+
 @lru_cache(maxsize=256)
 def equal_items(batch: int, steps: Strides, queries: int, keys: int, seen: Seen) -> Array:
     """Items of sequences of one length; read-only, as calls share them."""
-    items = np.zeros((batch, ITEM_SIZE), np.int64)
-    items[:, : len(steps)] = np.arange(batch)[:, np.newaxis] * np.array(steps, np.int64)
-    items[:, len(steps) + 1 : len(ITEM_FIELDS)] = (queries, keys, *seen)
+    row = np.array((*steps, 0, queries, keys, *seen, *_UNUSED), np.int64)
+    items = np.empty((batch, ITEM_SIZE), np.int64)
+    items[...] = row
+    if batch == 1:
+        items[0, : len(steps)] = 0
+    else:
+        items[:, : len(steps)] *= np.arange(batch)[:, np.newaxis]
     items.flags.writeable = False
     return items

@@ -37,11 +37,30 @@ from tilewright.ops.gemm.operands import (
 )
 from tilewright.ops.linear.kernel import PackedGemmKernel, Wish, find_route
 from tilewright.ops.packing.matrix import PackedMatrix
-from tilewright.preparing import importing
+from tilewright.preparing import importing, once
+from tilewright.recorder import Grouped
 from tilewright.spec.arguments import check_number
 from tilewright.spec.factors import factor
 from tilewright.threads.pool import call_team
 from tilewright.typing import Number
+
+
+@once
+def _quantised_rows() -> Any:
+    """The module of products with `QuantizedRows`, which others do without."""
+    with importing:
+        from tilewright.ops.linear import activations
+
+    return activations
+
+
+@once
+def _quantised_weights() -> Any:
+    """The module of products with quantised weights."""
+    with importing:
+        from tilewright.ops.linear import quantized
+
+    return quantized
 
 
 def matmul(
@@ -59,15 +78,15 @@ def matmul(
     activation = activation_word(activation)
     alpha, beta = check_number(alpha, "alpha"), check_number(beta, "beta")
     dtype = None if dtype is None else wanted_dtype(dtype)
-    with importing:
-        from tilewright.ops.linear import activations as rows
-
-    if isinstance(a, rows.QuantizedRows):
-        for name, value, usual in (("alpha", alpha, 1), ("beta", beta, 0)):
-            if value != usual:
-                raise UnsupportedArgument(name=name, value=value, remedy=f"pass {usual} with quantised rows")
-        given = None if out is None else check_array(out)
-        return rows.matmul(a, b, given, dtype=dtype, bias=bias, activation=activation)
+    if isinstance(a, Grouped):
+        rows = _quantised_rows()
+        if isinstance(a, rows.QuantizedRows):
+            for name, value, usual in (("alpha", alpha, 1), ("beta", beta, 0)):
+                if value != usual:
+                    remedy = f"pass {usual} with quantised rows"
+                    raise UnsupportedArgument(name=name, value=value, remedy=remedy)
+            given = None if out is None else check_array(out)
+            return cast("Array", rows.matmul(a, b, given, dtype=dtype, bias=bias, activation=activation))
     if isinstance(a, PackedMatrix) and isinstance(b, PackedMatrix):
         b = np.asarray(b)  # one of them is unpacked: weights are one side of a product
     packed, other = (b, a) if isinstance(b, PackedMatrix) else (a, b)
@@ -76,11 +95,10 @@ def matmul(
         raise PackedRole(found=packed.role, required=side)
     array = convert(other, "a" if side == "b" else "b")
     if packed.form.weights is not None:
-        with importing:
-            from tilewright.ops.linear import quantized as weights
-
-        found = None if out is None else check_array(out)
-        return weights.matmul(array, packed, weights.Wish(found, dtype, alpha, beta, bias, activation))
+        weights = _quantised_weights()
+        given = None if out is None else check_array(out)
+        wanted = weights.Wish(given, dtype, alpha, beta, bias, activation)
+        return cast("Array", weights.matmul(array, packed, wanted))
     given = None if out is None else check_array(out)
     first, second = (array.shape, packed.shape) if side == "b" else (packed.shape, array.shape)
     shapes = product_shapes(first, second)

@@ -48,6 +48,20 @@ def weight_kernel(weights: Weights, types: tuple[DType, DType], epilogue: Epilog
     return _compiled(weights, types, epilogue, host_machine())
 
 
+def _kernel_of(
+    packed: PackedMatrix, types: tuple[DType, DType], along: Along | None, activation: str | None
+) -> PackedGemmKernel:
+    """The kernel of products with a weight, found once for each; for the host as it was at the first use."""
+    key = ("weights", types, along, activation)
+    found: PackedGemmKernel | None = packed.routes.get(key)
+    if found is None:
+        assert packed.form.weights is not None
+        check_panels(packed, host_machine())
+        epilogue = matmul_epilogue(along, activation)
+        found = packed.routes[key] = weight_kernel(packed.form.weights, types, epilogue)
+    return found
+
+
 def weight_types(x: Array, packed: PackedMatrix, wanted: np.dtype[Any] | None) -> tuple[DType, DType]:
     """The types that x is taken as and that the kernel stores."""
     native = x.dtype.newbyteorder("=")
@@ -101,12 +115,11 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
         raise MissingOut(function="matmul", beta=wish.beta)
     if given is not None:
         check_out(given, shapes.result, c.numpy)
-    check_panels(packed, host_machine())
     vectors, along = [], None
     if wish.bias is not None:
         vector, along = bias_of(wish.bias, shapes.result, (x.ndim == 1, False))
         vectors = [vector]
-    kernel = weight_kernel(packed.form.weights, types, matmul_epilogue(along, wish.activation))
+    kernel = _kernel_of(packed, types, along, wish.activation)
     avoid = [] if given is None else [given]
     vectors = [bias_matrix(vector, kernel.types, c.numpy, avoid) for vector in vectors]
     operand = contiguous(as_operand(x, a.numpy, "a"))
