@@ -36,6 +36,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "offset": {"causal": True, "q_offset": 1},
     "threads": {"threads": 1},
     "blocks": {"strategy": "blocks"},
+    "a number of keys": {"kv_lengths": 5, "causal": True},
     "lse": {"return_lse": True},
     "lse of masked rows": {"return_lse": True, "causal": True, "q_offset": -3},
 }

@@ -24,24 +24,29 @@ def element_strides(array: Array) -> tuple[int, int]:
     (1, 1)
     """
     rows, columns = array.shape
+    row, column = array.strides
     size = array.itemsize
-    column = 1 if columns == 1 else array.strides[1] // size
-    row = columns if rows == 1 and columns > 1 else array.strides[0] // size
-    return row, column
+    row = columns if rows == 1 and columns > 1 else row // size
+    return row, 1 if columns == 1 else column // size
 
 
 def whole_strides(array: Array) -> bool:
     """Whether elements are aligned and strides are multiples of the element size (axes of length 1 are
     ignored).
     """
+    flags = array.flags
+    if not flags.aligned:
+        return False
+    if flags.c_contiguous:
+        return True
+    size = array.itemsize
     steps = zip(array.shape, array.strides, strict=True)
-    return array.flags.aligned and all(
-        length <= 1 or stride % array.itemsize == 0 for length, stride in steps
-    )
+    return all(stride % size == 0 or length <= 1 for length, stride in steps)
 
 
 #: Whether the data address can be read directly from the array object.
 _READABLE = layout_known()
+_word_at = ctypes.c_size_t.from_address
 
 
 def data_address(array: Array) -> int:
@@ -51,7 +56,7 @@ def data_address(array: Array) -> int:
     ``ndarray.ctypes`` several.
     """
     if _READABLE:
-        return ctypes.c_size_t.from_address(id(array) + ARRAY_DATA).value
+        return _word_at(id(array) + ARRAY_DATA).value
     return int(array.__array_interface__["data"][0])
 
 

@@ -104,7 +104,8 @@ def report_copy(target: Array, source: Array, where: Any = True, *, quiet: bool 
     elif where is not True:
         recorder.numpy(np.copyto, (target, source, "unsafe", where), quiet=quiet)
     else:
-        recorder.numpy(None, (target, np.broadcast_to(source, target.shape)), quiet=quiet)
+        whole = source if source.shape == target.shape else np.broadcast_to(source, target.shape)
+        recorder.numpy(None, (target, whole), quiet=quiet)
 
 
 def as_type(array: Array, dtype: Any) -> Array:

@@ -77,6 +77,9 @@ def promoted_dtype(*dtypes: np.dtype[Any]) -> np.dtype[Any] | None:
 
     Not cached: int64 and C's long long are equal as keys, but their scalars are of two types.
     """
+    first = dtypes[0]
+    if first.isnative and all(dtype is first for dtype in dtypes):
+        return first
     try:
         return np.result_type(*dtypes).newbyteorder("=")
     except TypeError:

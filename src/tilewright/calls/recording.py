@@ -21,6 +21,7 @@ from tilewright.calls.layout import WRITEABLE
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.recipe import (
     ALIGNMENT,
+    HEADER_BYTES,
     MOST_ARRAYS,
     MOST_AXES,
     MOST_RESULTS,
@@ -105,7 +106,10 @@ def new_array(shape: tuple[int, ...], dtype: Any) -> Array:
 
 def new_like(array: Array, dtype: Any = None) -> Array:
     """`numpy.empty_like` for a plain array, known to a recording."""
-    found = np.empty_like(array, dtype=dtype, subok=False)
+    if array.flags.c_contiguous:
+        found = np.empty(array.shape, array.dtype if dtype is None else dtype)
+    else:
+        found = np.empty_like(array, dtype=dtype, subok=False)
     recorder = current.recorder
     if recorder is not None:
         recorder.made(found)
@@ -142,6 +146,15 @@ _BYTES, _THUNK, _CODE, _TAKES_TEAM, _IS_CHECK, _ARGUMENTS = map(
 )
 
 
+#: Words of a recipe in front of its key.
+_HEADER_WORDS = HEADER_BYTES // 8
+#: The place of the first argument's word in a step, behind its base.
+_FIRST_WORD = _ARGUMENTS + 1
+
+#: Types of most arguments, of which it is known that they are neither sequences nor of this package.
+_PLAIN = frozenset((np.ndarray, float, int, bool, str, type(None)))
+
+
 def flattened(values: Iterable[Any], depth: int = MOST_DEPTH) -> list[Any]:
     """Arguments, and the items of tuples and lists among them in place of these; not below some depth.
 
@@ -151,7 +164,9 @@ def flattened(values: Iterable[Any], depth: int = MOST_DEPTH) -> list[Any]:
     found = []
     for value in values:
         kind = type(value)
-        if kind is tuple or kind is list:
+        if kind in _PLAIN:
+            found.append(value)
+        elif kind is tuple or kind is list:
             if depth:
                 found += flattened(value, depth - 1)
         else:
@@ -186,36 +201,39 @@ class Recording:
     exchange : where some arguments are views of operands of other libraries.
     """
 
+    reason = ""
+    vouched = elsewhere = checked = False
+    _numbers: dict[np.dtype[Any], int] | None = None  # of PyTorch's types, where results are tensors
+    _team: int | None = None
+    _work = -1  # outside of teams
+    _most_work = _limit = 0
+
     def __init__(
         self, arguments: Sequence[Any], function: Any = None, exchange: Exchange | None = None
     ) -> None:
         self.function = function
         self._exchange = exchange
         self.arrays: list[Array] = []
-        self.reason = ""
-        self.vouched = False
-        self.elsewhere = False
-        self.checked = False
         self.pools: list[Any] = []
         self._places: list[_Place] = []
+        self._starts: dict[int, int] = {}  # the bases of addresses where arrays begin
         self._numbered: list[Numbered] = []
         self._new: list[Array] = []
         self._scalars: list[tuple[Any, int]] = []
-        self._numbers: dict[np.dtype[Any], int] | None = None  # of PyTorch's types, where results are tensors
         self._steps: list[list[int]] = []
         self._unplaced: list[tuple[list[int], int]] = []  # where steps have addresses in new arrays
         self._kept: list[Any] = []
-        self._team: int | None = None
-        self._work = -1  # outside of teams
-        self._most_work = 0
-        self._limit = 0
+        base = _ARGUMENT
         for value in flattened(arguments):
-            if type(value) is np.ndarray:
+            kind = type(value)
+            if kind is np.ndarray:
                 low, high, start = extent(value)
-                self._places.append((low, high, start, _ARGUMENT + len(self.arrays)))
+                self._places.append((low, high, start, base))
+                self._starts[start] = base
                 self.arrays.append(value)
                 self._kept.append(value.dtype)
-            elif isinstance(value, Numbered):
+                base += 1
+            elif kind not in _PLAIN and isinstance(value, Numbered):
                 self._numbered.append(value)
         if len(self.arrays) > MOST_ARRAYS:
             self.reason = "more arrays than a recipe has"
@@ -251,7 +269,9 @@ class Recording:
         """A new array was allocated."""
         self._new.append(array)
         low, high, start = extent(array)
-        self._places.append((low, high, start, -len(self._new)))
+        base = -len(self._new)
+        self._places.append((low, high, start, base))
+        self._starts[start] = base
 
     def scalar(self, value: Any, array: Array) -> None:
         """A NumPy scalar was read from an array without axes."""
@@ -260,6 +280,7 @@ class Recording:
     def constant(self, holder: Any, address: int, size: int) -> None:
         """Memory whose contents follow from the arguments' types, shapes and options; `holder` owns it."""
         self._kept.append(holder)
+        self._starts.pop(address, None)  # also of a new array that Python has filled
         self._places.append((address, address + size, 0, _NUMBER))
 
     def keep(self, holder: Any) -> None:
@@ -274,8 +295,9 @@ class Recording:
         """A block of a `ScratchPool` is in use."""
         if pool not in self.pools:
             self.pools.append(pool)
-        number = self.pools.index(pool)
-        self._places.append((address, address + max(pool.size, 1), address, _SCRATCH + number))
+        base = _SCRATCH + self.pools.index(pool)
+        self._places.append((address, address + max(pool.size, 1), address, base))
+        self._starts[address] = base
 
     def team(self, address: int | None, work: int) -> None:
         """The functions that follow run on a team, or on none, because of their work in multiply-adds."""
@@ -310,21 +332,23 @@ class Recording:
         """A `NativeFunction` runs on arguments."""
         if self.reason:
             return
-        thunk = thunk_of(function)
-        if thunk is None or len(arguments) > MOST_STEP_WORDS:
+        thunk = function.thunk or thunk_of(function)
+        count, known = len(arguments), self._work
+        if thunk is None or count > MOST_STEP_WORDS:
             self.refuse("arguments of other types than a recipe has, or more of them")
             return
-        count, work = len(arguments), max(self._work, 0)
-        step = [0, thunk.address, function.address, count, work, 0, 0, 0, 0]
-        at = len(step)
-        step += [_NUMBER] * (2 * count)
-        step[at + 1 :: 2] = arguments
+        work = max(0, known)
+        words = [_NUMBER] * (2 * count)
+        words[1::2] = arguments
+        step = [0, thunk.address, function.address, count, work, 0, 0, 0, 0, *words]
         for place in thunk.numbers:
-            step[at + 2 * place + 1] = word_of(function.kinds[place], arguments[place])
+            step[_FIRST_WORD + 2 * place] = word_of(function.kinds[place], arguments[place])
+        last = count - 1
         for place in thunk.pointers:
-            address, here = arguments[place], at + 2 * place
-            if place == count - 1 and self._work >= 0 and address == self._team:
-                step[here : here + 2] = _TEAM, 0
+            address, here = arguments[place], _ARGUMENTS + 2 * place
+            if place == last and known >= 0 and address == self._team:
+                step[here] = _TEAM
+                step[here + 1] = 0
                 step[_TAKES_TEAM] = 1
                 self._most_work = max(self._most_work, work)
                 continue
@@ -385,6 +409,9 @@ class Recording:
 
     def _found(self, address: Any) -> tuple[int, int] | None:
         """An address as a base and bytes from there; bases of new arrays are negative."""
+        begun = self._starts.get(address)
+        if begun is not None:
+            return begun, 0
         if not address:
             return _NUMBER, 0
         if not isinstance(address, int):
@@ -422,10 +449,11 @@ class Recording:
         for number, one in enumerate(results):
             self._add_result(body, one, _RESULT + number, placed)
         size = 0
-        for number, array in enumerate(self._new, 1):
-            if -number not in placed:
-                placed[-number] = _TEMPORARY, size
-                size += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+        if len(placed) < len(self._new):
+            for number, array in enumerate(self._new, 1):
+                if -number not in placed:
+                    placed[-number] = _TEMPORARY, size
+                    size += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
         for words, at in self._unplaced:
             base, offset = placed[words[at]]
             words[at] = base
@@ -436,15 +464,10 @@ class Recording:
             return None
         for step in self._steps:
             body += step
-        tables = [pool.table_address for pool in self.pools]
+        made_by = 0 if maker is None else maker.word
         header = [0, 0, 0, self._limit, self._most_work, threads or 0, size, holder]
-        header += [
-            0 if maker is None else maker.word,
-            len(results),
-            len(self._steps),
-            *tables,
-            *[0] * (MOST_SCRATCH - len(tables)),
-        ]
+        header += (made_by, len(results), len(self._steps), *[pool.table_address for pool in self.pools])
+        header += [0] * (_HEADER_WORDS - len(header))
         kept = [*self.pools, *self._kept, maker]
         if self._numbered:
             owned = {id(one) for argument in self._numbered for one in argument.owned()}
@@ -461,6 +484,13 @@ class Recording:
         base : of a new array that is this result.
         placed : bases of the new arrays that are results.
         """
+        if type(value) is np.ndarray and value.ndim <= MOST_AXES:
+            for number, array in enumerate(self._new, 1):
+                if value is array and -number not in placed:
+                    placed[-number] = base, 0
+                    words += (base, 0)
+                    self._describe_result(words, value, 0)
+                    return
         for place, array in enumerate(self.arrays):
             if value is array:
                 words += (_ARGUMENT + place, 0, 0, 0, 0)
@@ -483,12 +513,6 @@ class Recording:
         if type(value) is not np.ndarray or value.ndim > MOST_AXES:
             self.refuse("a result that is no array of few axes")
             return
-        for number, array in enumerate(self._new, 1):
-            if value is array and -number not in placed:
-                placed[-number] = base, 0
-                words += (base, 0)
-                self._describe_result(words, value, 0)
-                return
         low, high, start = extent(value)
         for first, last, begin, number in self._places:
             if number < 0 and number not in placed and (first, last, low) == (low, high, start):

@@ -144,18 +144,19 @@ class Repeated(Builtin):
         if list in map(type, arguments):
             with afterwards(name):
                 self.serve_lists()
-        if any(map(_is_operand, arguments)):
-            _python[name, "an operand that is not an array"] += 1
-            return function(*values, **options)
+            if any(map(_is_operand, arguments)):
+                _python[name, "an operand that is not an array"] += 1
+                return function(*values, **options)
         in_vain = False
         if self.refused:
             with afterwards(name):
                 in_vain = self.known(arguments, named)
         if in_vain:
             return function(*values, **options)
+        if quick_code.unfinished:
+            with afterwards(name):
+                quick_code.count()
         # The machine code that some functions have of their own knows NumPy's arrays only.
-        with afterwards(name):
-            quick_code.count()
         recording = Recording((*values, *options.values()), None if exchange else function, exchange)
         recording.begin()
         try:
@@ -208,8 +209,10 @@ class Repeated(Builtin):
                     _note(key, reason)
                 return
             _first[name] += 1
-            _reasons.pop(key.words, None)
-            _declines.pop(key.words, None)
+            if _reasons:
+                _reasons.pop(key.words, None)
+            if _declines:
+                _declines.pop(key.words, None)
             for pool in recording.pools:
                 pool.supply()
             entry.table.add(name, key.words, key.mixed, made, key.kept)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import contextlib
 import ctypes
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
@@ -253,15 +252,11 @@ class Kernel(Numbered):
         function = self.function  # a foreign kernel is refused before scratch is taken
         takes_scratch, takes_team = self._last_arguments
         pool = self.pool if takes_scratch else None
-        with contextlib.nullcontext() if pool is None else pool.block() as scratch:
-            if takes_scratch:
-                arguments = (*arguments, scratch)
-            if not takes_team:
-                without_team(work)
-                function(*arguments)
-                return
-            with call_team(work) as team:
-                function(*arguments, team)
+        if pool is None:
+            _start(function, (*arguments, None) if takes_scratch else arguments, work, team=takes_team)
+            return
+        with pool.block() as scratch:
+            _start(function, (*arguments, scratch), work, team=takes_team)
 
     @once_property
     def native(self) -> Callable[..., Any]:
@@ -294,6 +289,16 @@ class Kernel(Numbered):
     def __call__(self, *arrays: Any, **named: Any) -> NDArray[Any]:  # noqa: ARG002 - see the subclasses
         """Computes into the last array and returns it; see the subclasses."""
         raise KernelNotCalled(kernel=self.name)
+
+
+def _start(function: Any, arguments: Iterable[Any], work: int, *, team: bool) -> None:
+    """Run machine code, with a team behind its other arguments if it takes one."""
+    if not team:
+        without_team(work)
+        function(*arguments)
+        return
+    with call_team(work) as opened:
+        function(*arguments, opened)
 
 
 def _compile(problem: Any, machine: Machine) -> Compilation:

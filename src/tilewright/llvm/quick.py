@@ -41,6 +41,11 @@ class QuickCode:
         """Whether code is still compiled quickly."""
         return self._left.value > 0
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether something is still to be compiled well, now or when the calls have been counted."""
+        return bool(self._left.value > 0 or self._improve or self._then)
+
     def add(self, improve: Callable[[], None]) -> None:
         """Adds code that was compiled quickly: what compiles it well and puts that in its place."""
         self._improve.append(improve)
@@ -63,7 +68,7 @@ class QuickCode:
 
     def finish(self) -> None:
         """Compiles everything well, now and from here on."""
-        if not (self.wanted or self._improve or self._then):
+        if not self.unfinished:
             return
         with preparing:
             self._left.value = min(self._left.value, 0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.cached import cached_property
 from tilewright.errors import UnsupportedDtype, shown
 from tilewright.preparing import importing
 from tilewright.spec.arguments import as_dtype, as_text
@@ -91,6 +92,10 @@ class DType:
     def __hash__(self) -> int:
         return hash(self.name)  # problems are keys of caches, and are hashed with their types
 
+    def __eq__(self, other: object) -> bool:
+        # Rows are one object each but for copies that were pickled; names tell them apart.
+        return self is other or (isinstance(other, DType) and self.name == other.name)
+
     @property
     def cell(self) -> DType:
         """The type that loads and stores address: this one, or that of the bytes it is packed in."""
@@ -114,7 +119,7 @@ class DType:
         """
         return count * self.bits // 8
 
-    @property
+    @cached_property
     def numpy(self) -> np.dtype[np.generic]:
         """The NumPy dtype, native byte order; types that NumPy lacks are those of ml_dtypes."""
         if self.extension:
@@ -159,7 +164,7 @@ class DType:
         """NumPy's unsigned type whose products and sums have the same bits; None for types without one."""
         return f"u{self.numpy_name}" if self.kind is Kind.SIGNED and self.significand > 8 else None
 
-    @property
+    @cached_property
     def is_integer(self) -> bool:
         """Whether arithmetic wraps around instead of rounding."""
         return self.kind in (Kind.SIGNED, Kind.UNSIGNED)

@@ -19,7 +19,7 @@ def factor(value: object, name: str, acc: DType) -> float:
     (2, -1)
     """
     if not acc.is_integer:
-        return real_number(value, name)
+        return value if type(value) is float else real_number(value, name)
     found = as_number(value)
     if isinstance(found, float) and found.is_integer():
         found = int(found)

@@ -335,21 +335,45 @@ class _Limits(threading.local):
 _limits = _Limits()
 
 
-@contextmanager
-def limited(threads: object) -> Iterator[None]:
+class _Limited:
+    """Context in which calls of this thread use so many threads."""
+
+    __slots__ = ("_before", "_threads")
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+
+    def __enter__(self) -> None:
+        self._before = _limits.threads
+        _limits.threads = self._threads
+
+    def __exit__(self, *failure: object) -> None:
+        _limits.threads = self._before
+
+
+class _Unlimited:
+    """Context in which calls use as many threads as around it."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *failure: object) -> None:
+        pass
+
+
+_UNLIMITED = _Unlimited()
+
+
+def limited(threads: object) -> AbstractContextManager[None]:
     """Context in which calls use this many threads; None: the default.
 
     Raises
     ------
     InvalidThreads : if it is not a valid thread count.
     """
-    before = _limits.threads
-    if threads is not None:
-        _limits.threads = check_threads("threads", threads)
-    try:
-        yield
-    finally:
-        _limits.threads = before
+    return _UNLIMITED if threads is None else _Limited(check_threads("threads", threads))
 
 
 def wanted_threads() -> int:

@@ -13,8 +13,6 @@ import contextlib
 import ctypes
 import mmap
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from tilewright.errors import ScratchAllocation
 from tilewright.preparing import preparing
@@ -66,16 +64,12 @@ class ScratchPool:
     def __init__(self, size: int) -> None:
         self.size = size
         self.table = ScratchTable()
+        self.table_address = ctypes.addressof(self.table)  # for native code
         self._blocks: list[_Block] = []
         self._free: list[int] = []
         self._native: list[int] = []
         self._huge_pages = read_settings().huge_pages
         _pools.add(self)
-
-    @property
-    def table_address(self) -> int:
-        """Address of the table, for native code."""
-        return ctypes.addressof(self.table)
 
     @property
     def blocks(self) -> tuple[mmap.mmap, ...]:
@@ -87,9 +81,8 @@ class ScratchPool:
         self._blocks.append(block)
         return block.address
 
-    @contextmanager
-    def block(self) -> Iterator[int]:
-        """A block for the duration of one call."""
+    def take(self) -> int:
+        """A block, which `give_back` returns; known to a recording."""
         try:
             address = self._free.pop()
         except IndexError:
@@ -97,10 +90,15 @@ class ScratchPool:
         recorder = current.recorder
         if recorder is not None:
             recorder.scratch(address, self)
-        try:
-            yield address
-        finally:
-            self._free.append(address)
+        return address
+
+    def give_back(self, address: int) -> None:
+        """A block that was taken is free again."""
+        self._free.append(address)
+
+    def block(self) -> _Loan:
+        """A block for the duration of one call: a context manager of its address."""
+        return _Loan(self)
 
     def reset(self) -> None:
         """In the child of a fork: blocks that other threads had taken are free."""
@@ -115,14 +113,32 @@ class ScratchPool:
 
     def supply(self) -> None:
         """Maps blocks for native callers: the first one, and one for each that found none."""
+        table = self.table
+        if table.count and not table.wanted:
+            return
         with preparing:
-            table = self.table
             if table.count == 0 or (table.wanted and table.count < SLOTS):
                 address = self._map()
                 table.slots[table.count] = address
                 self._native.append(address)
                 table.count += 1  # after the slot is filled: native code reads up to count
             table.wanted = 0
+
+
+class _Loan:
+    """Context manager of a block; a generator would take a microsecond."""
+
+    __slots__ = ("_address", "_pool")
+
+    def __init__(self, pool: ScratchPool) -> None:
+        self._pool = pool
+
+    def __enter__(self) -> int:
+        self._address = self._pool.take()
+        return self._address
+
+    def __exit__(self, *failure: object) -> None:
+        self._pool.give_back(self._address)
 
 
 _pools: weakref.WeakSet[ScratchPool] = weakref.WeakSet()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -29,6 +30,7 @@ from tilewright.ops.gemm.epilogue_operands import (
     bias_matrix,
     bias_of,
     matmul_epilogue,
+    typed_epilogue,
 )
 from tilewright.ops.gemm.kernel import make_wanted, matmul_kernel
 from tilewright.ops.gemm.operands import (
@@ -60,6 +62,38 @@ logger = logging.getLogger("tilewright")
 _MOST_PAIRS = (1 << 31) - 1
 
 
+#: The epilogue of a plain product.
+NO_STEPS = matmul_epilogue(None, None)
+
+
+class Copy(NamedTuple):
+    """A copy that a product requires; printed for explanations and logs only.
+
+    Attributes
+    ----------
+    name : of the operand.
+    found, wanted : its type, and that of the copy.
+    """
+
+    name: str
+    found: np.dtype[Any]
+    wanted: np.dtype[Any]
+
+    def __str__(self) -> str:
+        why = "" if self.found != self.wanted else ", misaligned or strided by parts of elements"
+        return f"{self.name} is copied: {self.found} to {self.wanted}{why}"
+
+
+class ResultCopy(Enum):
+    """Why a result is copied into `out`."""
+
+    SCATTERED = "the result is transposed into out, whose columns are contiguous"
+    OTHER = "the result is copied into out: another dtype, misaligned, or memory shared with a or b"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
 class PreparedProduct(NamedTuple):
     """A validated `matmul` call: matrices in the kernel's dtype, and the copies that this required.
 
@@ -70,7 +104,7 @@ class PreparedProduct(NamedTuple):
     alpha, beta : the factors.
     target : where the kernel writes.
     given : the caller's `out`, or None.
-    copies : a description of each copy.
+    copies : the copies.
     epilogue : operations applied to the sums before they are stored.
     operands : those of its steps, as `GemmKernel.run` takes them.
     """
@@ -83,20 +117,15 @@ class PreparedProduct(NamedTuple):
     beta: complex
     target: Array
     given: Array | None
-    copies: tuple[str, ...]
-    epilogue: Epilogue = Epilogue()
+    copies: tuple[Copy | ResultCopy, ...]
+    epilogue: Epilogue = NO_STEPS
     operands: tuple[Array, ...] = ()
 
     def matrices(self) -> tuple[Array, Array, Array]:
-        """a, b and c with rows merged and batch axes broadcast: what `GemmKernel.run_batch` takes."""
+        """a, b and c with rows merged, as `GemmKernel.run_batch` takes them."""
         a, b, c = self.a, self.b, self.c
-        if all(operand.shape[0] == 1 for operand in self.operands):  # none belongs to rows
-            a, b, c = merge_rows(a, b, c)
-        batch = c.shape[:-2]
-        if a.shape[:-2] != batch:
-            a = np.broadcast_to(a, (*batch, *a.shape[-2:]))
-        if b.shape[:-2] != batch:
-            b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
+        if c.ndim > 2 and all(operand.shape[0] == 1 for operand in self.operands):  # none belongs to rows
+            return merge_rows(a, b, c)
         return a, b, c
 
 
@@ -117,60 +146,54 @@ def prepare(
     computed = result_dtype(array_a, array_b, out, dtype)
     shapes = product_shapes(array_a.shape, array_b.shape)
     result = shape_in(out, shapes)
-    for name, array in (("a", array_a), ("b", array_b)):
-        check_operand_cast(array, computed, name)
-    activation = activation_of(activation, computed)
-    signed = activation is not None and kind_of(computed) == "i"
-    types = product_types(array_a.dtype, array_b.dtype, computed, signed=signed)
+    check_operand_cast(array_a, computed, "a")
+    check_operand_cast(array_b, computed, "b")
+    signed = False
+    if activation is not None:
+        activation = activation_of(activation, computed)
+        signed = activation is not None and kind_of(computed) == "i"
+    types = product_types(array_a.dtype, array_b.dtype, computed, signed)
     alpha, beta = factor(alpha, "alpha", types.acc), factor(beta, "beta", types.acc)
     if out is None and beta != 0:
         raise MissingOut(function="matmul", beta=beta)
     given: Array | None = None if out is None else check_out(out, result, computed)
-    epilogue, vectors = Epilogue(), []
+    epilogue = NO_STEPS
+    vectors: tuple[Array, ...] = ()
     if bias is not None or activation is not None:
         along = None
         if bias is not None:
             vector, along = bias_of(bias, result, (array_a.ndim == 1, array_b.ndim == 1))
-            vectors.append(bias_matrix(vector, types, computed, [] if given is None else [given]))
-        epilogue = matmul_epilogue(along, activation)
-        epilogue.typed(types.sums, types.c)  # refuses steps without a meaning on the sums
-    copies = []
+            vectors = (bias_matrix(vector, types, computed, () if given is None else (given,)),)
+        epilogue = typed_epilogue(along, activation, types)
+    copies: list[Copy | ResultCopy] = []
+    same = find_dtype(computed)
     operands = []
     for name, array, kind in (("a", array_a, types.a), ("b", array_b, types.b)):
-        wanted = computed if find_dtype(computed) == kind else kind.numpy
+        wanted = computed if kind == same else kind.numpy
         operand = as_operand(array, wanted, name)
-        operands.append(operand.view(kind.numpy) if wanted != kind.numpy else operand)
         if operand is not array:
-            why = "" if array.dtype != wanted else ", misaligned or strided by parts of elements"
-            copies.append(f"{name} is copied: {array.dtype} to {wanted}{why}")
+            copies.append(Copy(name, array.dtype, wanted))
+        operands.append(operand if wanted is kind.numpy else operand.view(kind.numpy))
     operand_a, operand_b = operands
-    scattered = given is not None and is_scattered(given)
-    if given is not None and not scattered and direct_out(given, computed, operand_a, operand_b):
+    if given is None:
+        target = new_array(result, computed)
+    elif not is_scattered(given) and direct_out(given, computed, operand_a, operand_b):
         target = given
     else:
         target = new_array(result, computed)
         if beta != 0:
-            assert given is not None
             copy_to(target, given)
-        if given is not None:
-            copies.append(
-                "the result is transposed into out, whose columns are contiguous"
-                if scattered
-                else "the result is copied into out: another dtype, misaligned, or memory shared with a or b"
-            )
-    a_matrix = operand_a[np.newaxis, :] if operand_a.ndim == 1 else operand_a
-    b_matrix = operand_b[:, np.newaxis] if operand_b.ndim == 1 else operand_b
-    c_matrix = target if computed == types.c.numpy else target.view(types.c.numpy)
+        copies.append(ResultCopy.SCATTERED if is_scattered(given) else ResultCopy.OTHER)
+    stored = types.c.numpy
+    c_matrix = target if computed is stored else target.view(stored)
     if operand_b.ndim == 1:
+        operand_b = operand_b[:, np.newaxis]
         c_matrix = c_matrix[..., np.newaxis]
     if operand_a.ndim == 1:
+        operand_a = operand_a[np.newaxis, :]
         c_matrix = c_matrix[..., np.newaxis, :]
     return PreparedProduct(
-        types,
-        *(a_matrix, b_matrix, c_matrix, alpha, beta, target, given),
-        copies=tuple(copies),
-        epilogue=epilogue,
-        operands=tuple(vectors),
+        *(types, operand_a, operand_b, c_matrix, alpha, beta, target, given, tuple(copies), epilogue, vectors)
     )
 
 
@@ -183,7 +206,7 @@ def _special_product(
     a: Array, b: Array, dtype: np.dtype[Any] | None, factors: tuple[complex, complex]
 ) -> bool:
     """Return whether a product needs the special path: boolean operands, or complex factors."""
-    if any(isinstance(value, complex) for value in factors):
+    if isinstance(factors[0], complex) or isinstance(factors[1], complex):
         return True
     return a.dtype == b.dtype == np.bool_ if dtype is None else dtype == np.bool_
 
@@ -276,8 +299,8 @@ def matmul(
     assert not isinstance(beta, complex)
     options = {"dtype": dtype, "bias": bias, "activation": activation}
     product = prepare(a, b, out, alpha=alpha, beta=beta, **options)
-    if product.copies:
-        logger.debug("matmul: %s", "; ".join(product.copies))
+    if product.copies and logger.isEnabledFor(logging.DEBUG):
+        logger.debug("matmul: %s", "; ".join(map(str, product.copies)))
     quick_code.check(product.c.size * product.a.shape[-1])
     kernel = matmul_kernel(product.types, product.epilogue)
     with kernel.pool.block() as scratch:

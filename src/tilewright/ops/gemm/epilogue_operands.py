@@ -100,6 +100,19 @@ def matmul_epilogue(along: Along | None, activation: str | None) -> Epilogue:
     return Epilogue(steps if activation is None else [*steps, Activation(activation)])
 
 
+@lru_cache(maxsize=512)
+def typed_epilogue(along: Along | None, activation: str | None, types: ProductTypes) -> Epilogue:
+    """`matmul_epilogue`, each of whose steps has a meaning on the sums of some types.
+
+    Raises
+    ------
+    StepDtype
+    """
+    found = matmul_epilogue(along, activation)
+    found.typed(types.sums, types.c)
+    return found
+
+
 def bias_of(value: Any, result: tuple[int, ...], vectors: tuple[bool, bool]) -> tuple[Array, Along]:
     """The bias of `matmul` as one row (1, n) or one column (m, 1) for (m, n) matrices, and its axis.
 
@@ -121,7 +134,9 @@ def bias_of(value: Any, result: tuple[int, ...], vectors: tuple[bool, bool]) -> 
     tail = (1, *array.shape)[-2:] if array.ndim < 2 else array.shape[-2:]
     if all(size == 1 for size in leading):
         if tail in ((1, last), (1, 1), (1,)):
-            row = np.broadcast_to(array.reshape(1, -1), (1, last))
+            row = array.reshape(1, -1)
+            if row.shape[1] != last:
+                row = np.broadcast_to(row, (1, last))
             return (row.T, Along.ROW) if b_vector and not a_vector else (row, Along.COLUMN)
         if tail == (rows, 1):
             return array.reshape(rows, 1), Along.ROW
@@ -130,6 +145,7 @@ def bias_of(value: Any, result: tuple[int, ...], vectors: tuple[bool, bool]) -> 
     )
 
 
+@lru_cache(maxsize=256)
 def activation_of(activation: str | None, computed: np.dtype[Any]) -> str | None:
     """The activation to compute: ReLU does not change unsigned integers, so it is dropped there.
 

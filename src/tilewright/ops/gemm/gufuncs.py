@@ -49,6 +49,8 @@ def memory_order(order: Any) -> str:
     ------
     InvalidChoice
     """
+    if order is ANY_ORDER:
+        return ANY_ORDER
     text = "K" if order is None else order.decode("latin-1") if type(order) is bytes else as_text(order)
     if text is not None and text.upper() in get_args(Order):
         return text.upper()

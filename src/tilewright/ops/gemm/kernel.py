@@ -117,10 +117,15 @@ class GemmKernel(ArrayKernel):
         if self._transposable and _better_transposed(a, c, is_complex=self.types.is_complex):
             a, b, c = b.T, a.T, c.T
             kernel, operands = self._transposed, [operand.T for operand in operands]
-        pointers = (data_address(array) for array in (a, b, c, *operands))
-        strides = self.residual_strides(operands)
-        with call_team(a.size * b.shape[1]) if team is None else contextlib.nullcontext(team) as given:
-            kernel.function(*pointers, *_sizes(a, b, c), *strides, alpha, beta, scratch, given)
+        pointers = map(data_address, (a, b, c, *operands))
+        strides = self.residual_strides(operands) if operands else ()
+        sizes = _sizes(a, b, c)
+        with (
+            call_team(sizes[0] * sizes[1] * sizes[2])
+            if team is None
+            else contextlib.nullcontext(team) as given
+        ):
+            kernel.function(*pointers, *sizes, *strides, alpha, beta, scratch, given)
 
     def residual_strides(self, operands: Sequence[Array]) -> list[int]:
         """The strides, in elements, of those operands of the epilogue that are matrices."""
@@ -157,16 +162,18 @@ class GemmKernel(ArrayKernel):
         scratch: int,
         operands: Sequence[Array] = (),
     ) -> None:
-        """Run a batch of products of validated arrays: the axes before the last two are the same in all.
+        """Run a batch of products of validated arrays: axes before the last two broadcast to those of c.
 
         Epilogue operands, of which at most `MOST_VECTORS` are vectors, are shared by all products.
         """
         batch = c.shape[:-2]
         if 0 in c.shape:  # also of rows or columns: a batch may be as long as it likes then
             return
-        first = (0,) * len(batch)
-        matrices = [array[first] for array in (a, b, c)]
-        axes = merge_axes(batch, [array.strides[:-2] for array in (a, b, c)])
+        if not batch:
+            self.run(a, b, c, alpha, beta, scratch, operands)
+            return
+        matrices = first_matrices(a, b, c)
+        axes = merge_axes(batch, [_batch_steps(array, len(batch)) for array in (a, b, c)])
         if not axes:
             self.run(matrices[0], matrices[1], matrices[2], alpha, beta, scratch, operands)
             return
@@ -251,6 +258,18 @@ class GemmKernel(ArrayKernel):
                 pool.supply()
         repeatable()
         return c
+
+
+def first_matrices(a: Array, b: Array, c: Array) -> list[Array]:
+    """The first matrices of a batch."""
+    return [array if array.ndim == 2 else array[(0,) * (array.ndim - 2)] for array in (a, b, c)]
+
+
+def _batch_steps(array: Array, axes: int) -> list[int]:
+    """Bytes from one matrix of an array to the next along each axis of a batch; 0 where it repeats."""
+    own = array.ndim - 2
+    steps = zip(array.shape[:own], array.strides, strict=False)
+    return [0] * (axes - own) + [0 if length == 1 else step for length, step in steps]
 
 
 def _better_transposed(a: Array, c: Array, *, is_complex: bool) -> bool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -105,7 +104,10 @@ def result_dtype(a: Array, b: Array, out: Array | None, dtype: DTypeLike | None)
 
 @lru_cache(maxsize=64)
 def product_types(
-    a: np.dtype[Any], b: np.dtype[Any], result: np.dtype[Any], *, signed: bool = False
+    a: np.dtype[Any],
+    b: np.dtype[Any],
+    result: np.dtype[Any],
+    signed: bool = False,
 ) -> ProductTypes:
     """The kernel for two operands and a result: operands of another type than it takes are converted.
 
@@ -138,8 +140,7 @@ def product_types(
     return ProductTypes.parse(wide, wide, out)
 
 
-@dataclass(frozen=True)
-class Shapes:
+class Shapes(NamedTuple):
     """Shapes of one product after broadcasting, as NumPy's matmul defines them.
 
     Attributes
@@ -171,12 +172,15 @@ def product_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> Shapes:
     inner_b = b[-2] if len(b) > 1 else b[0]
     if a[-1] != inner_b:
         raise ShapeMismatch(a=a, b=b, inner_a=a[-1], inner_b=inner_b)
-    batch = broadcast_shapes(a[:-2], b[:-2])
-    if batch is None:
-        raise BatchMismatch(function="matmul", a=a[:-2], b=b[:-2])
-    m = a[-2] if len(a) > 1 else 1
-    n = b[-1] if len(b) > 1 else 1
-    result = batch + ((m,) if len(a) > 1 else ()) + ((n,) if len(b) > 1 else ())
+    batch: tuple[int, ...] = ()
+    if len(a) > 2 or len(b) > 2:
+        found = broadcast_shapes(a[:-2], b[:-2])
+        if found is None:
+            raise BatchMismatch(function="matmul", a=a[:-2], b=b[:-2])
+        batch = found
+    m, rows = (a[-2], a[-2:-1]) if len(a) > 1 else (1, ())
+    n, columns = (b[-1], b[-1:]) if len(b) > 1 else (1, ())
+    result = (*batch, *rows, *columns)
     check_elements("the result", result)
     return Shapes(batch, m, n, a[-1], result)
 
@@ -195,16 +199,18 @@ def check_out(out: Any, shape: tuple[int, ...], computed: np.dtype[Any]) -> Arra
 
 def check_operand_cast(array: Array, computed: np.dtype[Any], name: str) -> None:
     """Refuses an operand of a kind of number that the result does not have."""
-    if array.dtype != computed and not same_kind(array.dtype, computed):
+    found = array.dtype
+    if found is not computed and found != computed and not same_kind(found, computed):
         raise UnsafeCast(name=name, found=array.dtype, required=str(computed))
 
 
 def as_operand(array: Array, dtype: np.dtype[Any], name: str) -> Array:
     """The array in the kernel's dtype: itself where it is native, aligned and whole-strided."""
-    check_operand_cast(array, dtype, name)
-    direct = array.dtype == dtype and array.flags.aligned
-    if direct and whole_strides(array):
-        return array
+    if array.dtype == dtype:
+        if whole_strides(array):
+            return array
+    else:
+        check_operand_cast(array, dtype, name)
     return copied(array, dtype)
 
 
@@ -213,7 +219,6 @@ def direct_out(out: Array, dtype: np.dtype[Any], a: Array, b: Array) -> bool:
     return (
         out.dtype == dtype
         and out.dtype.isnative
-        and out.flags.aligned
         and whole_strides(out)
         and not np.may_share_memory(out, a)
         and not np.may_share_memory(out, b)

@@ -18,7 +18,7 @@ from tilewright.ir.nodes import (
 from tilewright.ir.trace import Trace, trace
 from tilewright.ops.gemm.call import PreparedProduct, prepare
 from tilewright.ops.gemm.epilogue_operands import activation_word
-from tilewright.ops.gemm.kernel import arranged, matmul_kernel
+from tilewright.ops.gemm.kernel import arranged, first_matrices, matmul_kernel
 from tilewright.ops.gemm.native_entry import MAX_DIRECT_SIZE, MOST_AXES
 from tilewright.ops.gemm.operands import product_shapes
 from tilewright.ops.gemm.paths import path_texts
@@ -125,15 +125,14 @@ def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explan
     kernel = matmul_kernel(product.types, product.epilogue)
     matrices = product.matrices()
     batch = matrices[2].shape[:-2]
-    first = (0,) * len(batch)
-    notes = [*product.copies, *fused(product.epilogue)]
+    notes = [*map(str, product.copies), *fused(product.epilogue)]
     reason = python_reason(product, a, b, out, options)
     notes.append("native entry: no Python runs" if reason is None else f"through Python: {reason}")
     count = int(np.prod(batch, dtype=np.int64))
     subject = f"matmul {np.shape(a)} @ {np.shape(b)} in {product.types.name}"
     if count == 0:
         return Explanation(subject, kernel.name, "nothing to do: the batch is empty", (), tuple(notes), ())
-    a_first, b_first, c_first = (array[first] for array in matrices)
+    a_first, b_first, c_first = first_matrices(*matrices)
     transposed, sizes = arranged(kernel, a_first, b_first, c_first)
     if transposed:
         notes.append("computed as the transposed product, whose rows are contiguous")

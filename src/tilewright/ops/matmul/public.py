@@ -135,7 +135,7 @@ def multiply(
     """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
     plain = axes is None and casting is SAME_KIND and order is ANY_ORDER and subok is True
     with limited(threads):
-        if PackedMatrix in (type(a), type(b)):
+        if type(a) is PackedMatrix or type(b) is PackedMatrix:
             options = gufuncs.Options(axes=axes, casting=casting, order=order, subok=subok)
             for name, value in () if plain else options.checked().given().items():
                 remedy = "omit it with packed operands"
@@ -149,19 +149,23 @@ def multiply(
             repeatable()
             return found
         steps: dict[str, Any] = {"alpha": alpha, "beta": beta, "bias": bias, "activation": activation}
-        ours = [name for name, value in steps.items() if value is not _STEPS[name]]
         if plain and type(a) in _PLAIN and type(b) in _PLAIN and (out is None or type(out) is np.ndarray):
-            if threads is None and dtype is None and not ours and _has_entry(a, b, out):
+            if threads is None and dtype is None and not _steps_given(steps) and _has_entry(a, b, out):
                 repeated_elsewhere(multiply)
             result = arrays.matmul(a, b, out, dtype=dtype, **steps)
             repeatable()
         else:
             options = gufuncs.Options(dtype, axes, casting=casting, order=order, subok=subok)
             product = gufuncs.ProductFunction("matmul", partial(arrays.matmul, **steps))
-            result = gufuncs.call(product, a, b, out, options, ours)
+            result = gufuncs.call(product, a, b, out, options, _steps_given(steps))
     with afterwards("matmul"):
         _connect()
     return result
+
+
+def _steps_given(steps: dict[str, Any]) -> list[str]:
+    """The names of steps that are not as they are by default."""
+    return [name for name, value in steps.items() if value is not _STEPS[name]]
 
 
 def _has_entry(a: Any, b: Any, out: Any) -> bool:
