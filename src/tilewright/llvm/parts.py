@@ -28,7 +28,7 @@ _LEAST_LINES = 150
 _QUICK = "pack_|square_|turned_|dot_|epilogue_"
 
 #: Triples whose objects can be merged.
-_MERGED = re.compile(r"x86_64(-\w+)?-linux(-gnu|-musl)?$")
+_MERGED = re.compile(r"(x86_64|aarch64|powerpc64le|riscv64)(-\w+)?-linux(-gnu|-musl)?$")
 
 #: Functions, addresses and metadata that a line refers to.
 _REFERENCE = re.compile(r"@[-\w.$]+|!\d+")
