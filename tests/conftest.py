@@ -35,6 +35,14 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["EVERY_TEST_RUNS"] = "1"
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On several workers, which have the same order, the tests that take seconds come first."""
+    if hasattr(config, "workerinput"):
+        from balance import is_long, long_first
+
+        items[:] = long_first(items, lambda item: is_long(item.path))
+
+
 def pytest_collection_finish() -> None:
     """Tests and their modules live as long as the run: no garbage collection looks at them again."""
     gc.collect()
