@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,25 @@ def test_parts_are_stored(compiled: list[str], monkeypatch: pytest.MonkeyPatch, 
     assert emit_by_parts(text, "gemm", machine) == code
     assert compiled
     assert not any(name.startswith("tile") for name in compiled)
+
+
+def test_machines_with_other_caches_share_stored_parts(
+    compiled: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What a part is compiled for is the CPU, not the sizes of its caches."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE", "1")
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    machine = find_machine("x86-64-v2")
+    smaller = replace(machine, l2=replace(machine.l2, size=machine.l2.size // 2))
+    text = module_of(tw.Gemm(dtype="f64"), machine.name)
+    code = emit_by_parts(text, "gemm", machine)
+    compiled.clear()
+    parts._parts.clear()
+    assert emit_by_parts(text, "gemm", smaller) == code
+    assert not any(name.startswith("tile") for name in compiled)
+    parts._parts.clear()
+    emit_by_parts(text, "gemm", replace(machine, features=machine.features + ",+avx"))
+    assert any(name.startswith("tile") for name in compiled)
 
 
 def test_names_may_have_signs(compiled: list[str]) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tilewright.llvm.merge_objects import merge_objects
-from tilewright.llvm.object_cache import cached_object
+from tilewright.llvm.object_cache import generator_version, object_cache
 from tilewright.llvm.target import CODEGEN_LEVEL, QUICK_LEVEL, emit_object
 from tilewright.machine.machine import Machine
 from tilewright.preparing import preparing
@@ -107,6 +108,22 @@ def split_module(text: str) -> list[str]:
     return found
 
 
+def _stored_or_compiled(shaping: str, compile_it: Callable[[], bytes]) -> bytes:
+    """The object of a part from the object cache, or compiled and stored.
+
+    Machines that differ in caches or rates alone share it: nothing else shapes it but what its text says.
+    """
+    store = object_cache()
+    if store is None:
+        return compile_it()
+    key = hashlib.sha256(f"part\0{generator_version()}\0{shaping}".encode()).digest()
+    found = store.load(key)
+    if found is None:
+        found = compile_it()
+        store.store(key, found)
+    return found
+
+
 def _object_of(text: str, name: str, machine: Machine, level: int) -> bytes:
     """The object of a part: kept in this process, stored in the object cache, or compiled."""
     shaping = f"{machine.triple}\0{machine.cpu}\0{machine.features}\0{level}\0{text}"
@@ -114,9 +131,7 @@ def _object_of(text: str, name: str, machine: Machine, level: int) -> bytes:
     with preparing:
         found = _parts.pop(key, None)
         if found is None:
-            found = cached_object(
-                f"part {key.hex()}", machine, lambda: emit_object(text, name, machine, level)
-            )
+            found = _stored_or_compiled(shaping, lambda: emit_object(text, name, machine, level))
         _parts[key] = found
         if len(_parts) > _MOST_PARTS:
             _parts.popitem(last=False)
