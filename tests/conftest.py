@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """On several workers, which have the same order, the tests that take seconds come first."""
     if hasattr(config, "workerinput"):
-        from balance import is_long, long_first
+        from worker_order import is_long, long_first
 
         items[:] = long_first(items, lambda item: is_long(item.path))
 

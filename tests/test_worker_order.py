@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from balance import LONG, is_long, long_first
+from worker_order import LONG, is_long, long_first
 
 TESTS = Path(__file__).parent
 
