@@ -95,6 +95,35 @@ class Places:
         return found
 
 
+class Late:
+    """A function by its place, "module:function", whose module is imported when it is called first.
+
+    >>> gcd = Late("math:gcd")
+    >>> gcd(4, 6)
+    2
+    """
+
+    __slots__ = ("_found", "place")
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self._found: Callable[..., Any] | None = None
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function itself."""
+        found = self._found
+        if found is None:
+            module, _, attribute = self.place.partition(":")
+            with importing:
+                found = self._found = getattr(import_module(module), attribute)
+        return found
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Calls the function."""
+        return self.function(*arguments, **named)
+
+
 class Section:
     """Optional work under `preparing`, which a call skips if it interrupted its own thread in that work.
 

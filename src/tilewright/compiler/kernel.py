@@ -8,22 +8,17 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from tilewright.cached import cached_property
-from tilewright.compiler.lowering.interface import has_tasks, scratch_layout, signature
-from tilewright.compiler.measure_core import measure_once
-from tilewright.compiler.operation import Compilation, operation_of
-from tilewright.compiler.pipeline import LAST_PROGRAM, finish, run_stages
+from tilewright.compiler.interface import Interface, store_interface, stored_interface
+from tilewright.compiler.operation import Compilation
 from tilewright.compiler.scratch import scratch_for
 from tilewright.errors import ForeignKernel, KernelNotCalled, OperandMismatch
-from tilewright.ir.nodes import Program
-from tilewright.ir.text import print_program
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object, stored_object
-from tilewright.llvm.parts import has_parts
 from tilewright.llvm.quick import quick_code
-from tilewright.llvm.target import emit_assembly
+from tilewright.llvm.target import emit_assembly, has_parts
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine, runs_on
-from tilewright.preparing import importing, once_property, preparing
+from tilewright.preparing import Late, importing, once_property, preparing
 from tilewright.recorder import Numbered
 from tilewright.spec.arguments import MAX_SIZE, check_integer
 from tilewright.spec.dtype import find_llvm_type
@@ -35,6 +30,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tilewright.compiler.registers import RegisterUse
+    from tilewright.ir.nodes import Program
+
+#: The compiler itself, which a process does not need for kernels that the object cache has.
+_run_stages = Late("tilewright.compiler.pipeline:run_stages")
+_make_programs = Late("tilewright.compiler.pipeline:make_programs")
+_interface_of = Late("tilewright.compiler.pipeline:interface_of")
+_emit_code = Late("tilewright.compiler.pipeline:finish")
+_print_program = Late("tilewright.ir.text:print_program")
+_measure_once = Late("tilewright.compiler.measure_core:measure_once")
 
 
 def c_argument(llvm_name: str) -> Any:
@@ -71,19 +75,27 @@ class Kernel(Numbered):
 
     __slots__ = ("__dict__", "__weakref__")
 
-    def __init__(self, compilation: Compilation) -> None:
-        self.compilation = compilation
+    def __init__(self, compilation: Compilation, interface: Interface | None = None) -> None:
+        self._state = compilation
         self._quick: builtins.bytes | None = None  # the object of quick code
         self._former: list[object] = []  # machine code that calls and recipes may use
         self.problem: Any = compilation.problem
         self.machine: Machine = compilation.machine
         self.name: str = compilation.name
+        if interface is not None:
+            self.__dict__["interface"] = interface
 
     @classmethod
     def compiled(cls, problem: Any, machine: Machine | None = None) -> Self:
         """The kernel of a problem of this class, for a machine or this host."""
-        kernel = cls(_compile(problem, machine or host_machine()))
-        measure_once(kernel.machine)
+        machine = machine or host_machine()
+        found = cls._stored(problem, machine)
+        if found is not None:
+            return found
+        kernel = cls(_run_stages(problem, machine, until=_LAST_PROGRAM))
+        kernel._compile_well()
+        store_interface(problem, machine, kernel.interface)
+        _measure_once(machine)
         return kernel
 
     @classmethod
@@ -92,27 +104,78 @@ class Kernel(Numbered):
         machine = host_machine()
         if not quick_code.wanted or not has_parts(machine):
             return cls.compiled(problem, machine)
-        state = run_stages(problem, machine, until=LAST_PROGRAM)
-        what = _what(state)
-        stored = stored_object(what, machine)
-        if stored is not None:
-            return cls(state.with_field("object", stored))
-        kernel = cls(state)
-        kernel._quick = cached_object(f"{what} quick", machine, lambda: finish(state, quick=True).object)
-        quick_code.add(kernel.improve)
-        measure_once(machine)
+        found = cls._stored(problem, machine, quick=True)
+        if found is not None:
+            return found
+        kernel = cls(_run_stages(problem, machine, until=_LAST_PROGRAM))
+        name = kernel.interface.code
+        stored = stored_object(name, machine)
+        if stored is None:
+            state = kernel._state
+            code = cached_object(_quick(name), machine, lambda: _emit_code(state, quick=True).object)
+            kernel._set_quick(code)
+        else:
+            kernel._state = kernel._state.with_field("object", stored)
+        store_interface(problem, machine, kernel.interface)
+        _measure_once(machine)
         return kernel
+
+    @classmethod
+    def _stored(cls, problem: Any, machine: Machine, *, quick: bool = False) -> Self | None:
+        """The kernel of a problem from the object cache alone.
+
+        Parameters
+        ----------
+        quick : whether quick code will do, if there is no other.
+        """
+        interface = stored_interface(problem, machine)
+        if interface is None:
+            return None
+        kernel = cls(Compilation(problem, machine, interface.name), interface)
+        code = stored_object(interface.code, machine)
+        if code is not None:
+            kernel._state = kernel._state.with_field("object", code)
+            return kernel
+        code = stored_object(_quick(interface.code), machine) if quick else None
+        if code is None:
+            return None
+        kernel._set_quick(code)
+        return kernel
+
+    def _set_quick(self, code: builtins.bytes) -> None:
+        """Runs quick code until it is replaced."""
+        self._quick = code
+        quick_code.add(self.improve)
+
+    def _compile_well(self) -> None:
+        """Compiles the program well, or finds its object in the object cache."""
+        state = self.compilation
+        code = cached_object(self.interface.code, state.machine, lambda: _emit_code(state).object)
+        self._state = state.with_field("object", code)
 
     def improve(self) -> None:
         """Compiles well what was compiled quickly."""
         with preparing:
             if self._quick is None:
                 return
-            self.compilation = _finished(self.compilation)
+            self._compile_well()
             self._quick = None
             for name in ("_code", "function"):
                 if name in self.__dict__:
                     self._former.append(self.__dict__.pop(name))
+
+    @property
+    def compilation(self) -> Compilation:
+        """The stages that the problem has gone through."""
+        if self._state.nest is None:
+            self._state = _make_programs(self._state)
+        return self._state
+
+    @cached_property
+    def interface(self) -> Interface:
+        """How the C function is called."""
+        found: Interface = _interface_of(self.compilation)
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         machine = None if self.machine == host_machine() else self.machine
@@ -150,12 +213,12 @@ class Kernel(Numbered):
     @property
     def tile_ir(self) -> str:
         """The loop nest as tile IR text."""
-        return print_program(self.nest)
+        return str(_print_program(self.nest))
 
     @cached_property
     def llvm_ir(self) -> str:
         """The LLVM module as text."""
-        return run_stages(self.problem, self.machine, until="llvm").llvm
+        return str(_run_stages(self.problem, self.machine, until="llvm").llvm)
 
     @cached_property
     def assembly(self) -> str:
@@ -166,7 +229,9 @@ class Kernel(Numbered):
     def object_code(self) -> builtins.bytes:
         """A relocatable object file."""
         self.improve()
-        return self.compilation.object
+        if not self._state.object:
+            self._compile_well()
+        return self._state.object
 
     @property
     def header(self) -> str:
@@ -202,16 +267,16 @@ class Kernel(Numbered):
 
         None where the program has no buffers there.
         """
-        return scratch_for(self.scratch_bytes_for(MOST_THREADS)) if self.nest.scratch else None
+        return scratch_for(self.scratch_bytes_for(MOST_THREADS)) if self.interface.has_scratch else None
 
     @property
     def scratch_bytes(self) -> int:
         """Bytes of scratch that one call of one thread needs."""
-        return scratch_layout(self.nest).bytes
+        return self.interface.scratch_bytes
 
     def scratch_bytes_for(self, threads: int) -> int:
         """Bytes of scratch that one call needs which some threads share."""
-        return scratch_layout(self.nest).size(check_integer(threads, "threads", 1, MAX_SIZE))
+        return self.interface.scratch_bytes_for(check_integer(threads, "threads", 1, MAX_SIZE))
 
     @once_property
     def _code(self) -> Linked:
@@ -230,12 +295,7 @@ class Kernel(Numbered):
 
         As the program has them: it takes no scratch where there is none, and no team without tasks.
         """
-        return self._code.function(self.symbol, [c_argument(kind.text) for _, kind in signature(self.nest)])
-
-    @cached_property
-    def _last_arguments(self) -> tuple[bool, bool]:
-        """Whether the C function takes scratch, and whether it takes a team."""
-        return self.nest.needs_scratch, has_tasks(self.nest)
+        return self._code.function(self.symbol, [c_argument(kind) for kind in self.interface.arguments])
 
     def launch(self, arguments: Iterable[Any], work: int) -> None:
         """Run the machine code on validated arguments: those of the C signature before scratch and team.
@@ -250,7 +310,7 @@ class Kernel(Numbered):
         """
         quick_code.check(work)
         function = self.function  # a foreign kernel is refused before scratch is taken
-        takes_scratch, takes_team = self._last_arguments
+        takes_scratch, takes_team = self.interface.takes_scratch, self.interface.takes_team
         pool = self.pool if takes_scratch else None
         if pool is None:
             _start(function, (*arguments, None) if takes_scratch else arguments, work, team=takes_team)
@@ -301,23 +361,10 @@ def _start(function: Any, arguments: Iterable[Any], work: int, *, team: bool) ->
         function(*arguments, opened)
 
 
-def _compile(problem: Any, machine: Machine) -> Compilation:
-    """All stages, the code generation replaced by the object cache where it has the object."""
-    return _finished(run_stages(problem, machine, until=LAST_PROGRAM))
+#: The last stage whose output is tile IR; see `pipeline.STAGES`.
+_LAST_PROGRAM = "fuse_consumer"
 
 
-def _finished(state: Compilation) -> Compilation:
-    code = cached_object(_what(state), state.machine, lambda: finish(state).object)
-    return state.with_field("object", code)
-
-
-def _what(state: Compilation) -> str:
-    """The name of a compilation's object in the cache: all that shapes it besides machine and generator."""
-    problem, machine = state.problem, state.machine
-    # Of one row, machines differ in instructions and in the length of their vectors.
-    names = ",".join(tile.instruction for tile in machine.isa.tiles)
-    unit = f"{machine.isa.emulated} {machine.vector_bits} {machine.streaming_bits} {names}"
-    asked = repr(problem)
-    if operation_of(problem).shared_stem is not None:  # kernels that share code: their programs say all of it
-        asked = print_program(state.program)
-    return f"{state.name} {asked} {state.blocking!r} {unit}"
+def _quick(name: str) -> str:
+    """The name in the object cache of the quick code of a kernel, by that of its object."""
+    return f"{name} quick"

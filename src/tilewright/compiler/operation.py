@@ -16,12 +16,14 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from inspect import getdoc
 from math import prod
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from tilewright.ir.nodes import Program
 from tilewright.machine.machine import Machine
 from tilewright.spec.operations import OPS
 from tilewright.spec.problem import Layout, Operand
+
+if TYPE_CHECKING:
+    from tilewright.ir.nodes import Program
 
 
 class Problem(Protocol):
@@ -169,7 +171,7 @@ def product_of_sizes(problem: Problem, arrays: Sequence[Any]) -> int:
 
 
 #: Rewrites a program: pure, before -> after.
-Rewrite = Callable[[Program], Program]
+Rewrite: TypeAlias = "Callable[[Program], Program]"
 
 
 @dataclass(frozen=True)

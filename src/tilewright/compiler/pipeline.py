@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilewright.compiler.interface import Interface
+from tilewright.compiler.lowering.interface import has_tasks, scratch_layout, signature
 from tilewright.compiler.lowering.program import lower
 from tilewright.compiler.operation import Compilation, Problem, Rewrite, kernel_name, operation_of
 from tilewright.errors import InvalidChoice, shown
@@ -85,6 +87,40 @@ def finish(state: Compilation, *, quick: bool = False) -> Compilation:
         return state.with_field("object", emit_by_parts(text, state.name, state.machine, quick=True))
     names = [stage.name for stage in STAGES]
     return _run(state, STAGES[names.index(LAST_PROGRAM) + 1 :])
+
+
+def make_programs(state: Compilation) -> Compilation:
+    """The stages that make tile IR, of a kernel whose object is known."""
+    found = run_stages(state.problem, state.machine, until=LAST_PROGRAM)
+    return found.with_field("object", state.object)
+
+
+def interface_of(state: Compilation) -> Interface:
+    """How the C function of a compilation is called, and the name of its object in the object cache."""
+    program = state.program
+    layout = scratch_layout(program)
+    return Interface(
+        state.name,
+        _object_name(state),
+        tuple(kind.text for _, kind in signature(program)),
+        has_scratch=bool(program.scratch),
+        takes_scratch=program.needs_scratch,
+        takes_team=has_tasks(program),
+        scratch_bytes=layout.bytes,
+        thread_bytes=layout.thread_bytes,
+    )
+
+
+def _object_name(state: Compilation) -> str:
+    """The name of a compilation's object in the cache: all that shapes it besides machine and generator."""
+    problem, machine = state.problem, state.machine
+    # Of one row, machines differ in instructions and in the length of their vectors.
+    names = ",".join(tile.instruction for tile in machine.isa.tiles)
+    unit = f"{machine.isa.emulated} {machine.vector_bits} {machine.streaming_bits} {names}"
+    asked = repr(problem)
+    if operation_of(problem).shared_stem is not None:  # kernels that share code: their programs say all of it
+        asked = print_program(state.program)
+    return f"{state.name} {asked} {state.blocking!r} {unit}"
 
 
 def _run(state: Compilation, stages: tuple[Stage, ...]) -> Compilation:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tilewright.llvm.merge_objects import merge_objects
 from tilewright.llvm.object_cache import generator_version, object_cache
-from tilewright.llvm.target import CODEGEN_LEVEL, QUICK_LEVEL, emit_object
+from tilewright.llvm.target import CODEGEN_LEVEL, QUICK_LEVEL, emit_object, has_parts
 from tilewright.machine.machine import Machine
 from tilewright.preparing import preparing
 
@@ -27,9 +27,6 @@ _LEAST_LINES = 150
 #: First words of the names of functions that quick code has without optimisation: copies, dot products,
 #: stores of strided results.
 _QUICK = "pack_|square_|turned_|dot_|epilogue_"
-
-#: Triples whose objects can be merged.
-_MERGED = re.compile(r"(x86_64|aarch64|powerpc64le|riscv64)(-\w+)?-linux(-gnu|-musl)?$")
 
 #: Functions, addresses and metadata that a line refers to.
 _REFERENCE = re.compile(r"@[-\w.$]+|!\d+")
@@ -136,11 +133,6 @@ def _object_of(text: str, name: str, machine: Machine, level: int) -> bytes:
         if len(_parts) > _MOST_PARTS:
             _parts.popitem(last=False)
     return found
-
-
-def has_parts(machine: Machine) -> bool:
-    """Whether kernels of a machine are compiled by parts."""
-    return _MERGED.match(machine.triple) is not None
 
 
 def _level_of(part: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -54,6 +55,15 @@ def _target_of(machine: Machine, level: int = CODEGEN_LEVEL) -> Any:
 
         cpu_features(machine.triple, machine.cpu, machine.features, ())
     return target_machine(machine.triple, machine.cpu, machine.features, level=level)
+
+
+#: Triples whose objects can be merged.
+_MERGED = re.compile(r"(x86_64|aarch64|powerpc64le|riscv64)(-\w+)?-linux(-gnu|-musl)?$")
+
+
+def has_parts(machine: Machine) -> bool:
+    """Whether kernels of a machine are compiled by parts (`llvm/parts.py`)."""
+    return _MERGED.match(machine.triple) is not None
 
 
 def data_layout(machine: Machine) -> str:

@@ -387,8 +387,14 @@ def default_thread_count(settings: Settings, facts: HostFacts) -> int:
 
 
 @cache
+def host_facts(settings: Settings) -> HostFacts:
+    """`detect_host` of some settings, once."""
+    return detect_host(settings)
+
+
+@cache
 def _host_machine(settings: Settings) -> Machine:
-    return detect_host(settings).machine()
+    return host_facts(settings).machine()
 
 
 def host_machine(settings: Settings | None = None) -> Machine:

@@ -22,17 +22,30 @@ from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.quick import quick_code
 from tilewright.llvm.target import QUICK_LEVEL, emit_object
-from tilewright.machine.host import default_thread_count, detect_host, host_machine
-from tilewright.preparing import Section, once, once_property, preparing
+from tilewright.machine.host import default_thread_count, host_facts, host_machine
+from tilewright.preparing import Late, Section, once, once_property, preparing
 from tilewright.recorder import current
 from tilewright.settings import Settings, read_settings
 from tilewright.spec.arguments import check_thread_count
 from tilewright.threads.lifetime import outlive, private_memory, reset_after_forks
-from tilewright.threads.pool_code import CLOSE, OPEN, RUN, WORK, emit_pool
-from tilewright.threads.pool_memory import FREE, MOST_WORKERS, TEAM_ALIGNMENT, State, TeamMemory, WorkerSlot
+from tilewright.threads.pool_memory import (
+    CLOSE,
+    FREE,
+    MOST_WORKERS,
+    OPEN,
+    RUN,
+    TEAM_ALIGNMENT,
+    WORK,
+    State,
+    TeamMemory,
+    WorkerSlot,
+)
 from tilewright.threads.pool_system import Wait, host_wait, imported_symbols
 
 logger = logging.getLogger("tilewright")
+
+#: Writes the machine code, which a process with the object cache does not need.
+_emit_pool = Late("tilewright.threads.pool_code:emit_pool")
 
 #: The most threads of a call, including the caller: scratch is reserved for each.
 MOST_THREADS = min(max(64, os.cpu_count() or 1), MOST_WORKERS + 1)
@@ -204,7 +217,7 @@ def _code(wait: Wait) -> Linked:
     machine, name = host_machine(), f"tw_pool {wait.value}"
     # The code waits for other cores: forks and joins take the same time at either level.
     code = cached_object(
-        name, machine, lambda: emit_object(emit_pool(machine, wait), name, machine, QUICK_LEVEL)
+        name, machine, lambda: emit_object(_emit_pool(machine, wait), name, machine, QUICK_LEVEL)
     )
     return Linked(code, (WORK, OPEN, CLOSE, RUN), imported_symbols(wait))
 
@@ -245,7 +258,7 @@ _asked: list[int] = []
 @cache
 def _defaults(settings: Settings) -> tuple[int, int]:
     """Default number of threads of a call, and cores available to this process."""
-    facts = detect_host(settings)
+    facts = host_facts(settings)
     return default_thread_count(settings, facts), facts.usable_cores
 
 

@@ -17,21 +17,23 @@ from tilewright.machine.machine import Machine
 from tilewright.threads.pool_memory import (
     ASLEEP,
     ASLEPT,
+    CLOSE,
     FREE,
     FROM_ABOVE,
     FROM_BELOW,
     MOST_TASKS,
     NO_TASK,
+    OPEN,
+    RUN,
     TAKEN,
     WAITED,
+    WORK,
     State,
     TeamMemory,
     WorkerSlot,
 )
-from tilewright.threads.pool_system import FieldAccess, SystemCode, Wait
-
-#: The exported functions.
-WORK, OPEN, CLOSE, RUN = "tw_pool_work", "tw_team_open", "tw_team_close", "tw_team_run"
+from tilewright.threads.pool_system import Wait
+from tilewright.threads.system_code import FieldAccess, SystemCode
 
 #: Reads of a word between two readings of the clock: about a microsecond.
 LOOKS = 16

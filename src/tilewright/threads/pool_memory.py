@@ -17,6 +17,9 @@ from __future__ import annotations
 
 import ctypes
 
+#: The exported functions of the machine code.
+WORK, OPEN, CLOSE, RUN = "tw_pool_work", "tw_team_open", "tw_team_close", "tw_team_run"
+
 #: Workers that a pool can have.
 MOST_WORKERS = 1023
 #: Granularity that avoids false sharing: a cache line and the adjacent one that x86 prefetches.

@@ -11,24 +11,13 @@ from tilewright.compiler.operation import (
     sizes_text,
     stride_text,
 )
-from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking, choose_blocking, prepacked
-from tilewright.macro.packing import weight_lanes
 from tilewright.ops.gemm.kernel import GemmKernel
-from tilewright.ops.gemm.nest import build_gemm, instruction_of
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.preparing import Late
 from tilewright.spec.arguments import unchecked
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.problem import Layout, Operand, parse_types
 from tilewright.spec.weights import Weights
-
-
-def cut_gemm(problem: Gemm, machine: Machine) -> Blocking:
-    """Register tile and cache blocks; panels of weights have the width of the machine's float32 tiles."""
-    columns = weight_lanes(machine) if problem.weights else 0
-    blocking = choose_blocking(machine, instruction_of(problem, machine.isa), columns)
-    plain = problem.b is Layout.PACKED and problem.weights is None
-    return prepacked(blocking) if plain else blocking
 
 
 def gemm_stem(problem: Gemm) -> str:
@@ -125,8 +114,8 @@ def gemm_of(
 
 GEMM = Op(
     problem=Gemm,
-    cut=cut_gemm,
-    nest=build_gemm,
+    cut=Late("tilewright.ops.gemm.cut:cut_gemm"),
+    nest=Late("tilewright.ops.gemm.nest:build_gemm"),
     stem=gemm_stem,
     kernel=GemmKernel,
     formula=gemm_formula,
