@@ -197,6 +197,7 @@ class Op:
     strategy : compilation -> how its kernel runs, in words, for `tilewright.explain`.
     completed : problem, machine -> the problem with what it leaves to the model.
     shared_stem : problem, text of the program -> `stem`, where kernels whose programs are equal are one.
+    quick : problem, cut, machine, program -> a shorter program with the same bits, for quick code.
     """
 
     problem: type[Any]
@@ -218,6 +219,7 @@ class Op:
     strategy: Callable[[Compilation], str] | None = None
     completed: Callable[[Any, Machine], Any] = lambda problem, _: problem
     shared_stem: Callable[[Any, str], str] | None = None
+    quick: Callable[[Any, Any, Machine, Program], Program] | None = None
 
     @property
     def build(self) -> Callable[..., Any]:

@@ -83,7 +83,7 @@ def finish(state: Compilation, *, quick: bool = False) -> Compilation:
     quick : whether the object is quick code; see `llvm/quick.py`.
     """
     if quick:
-        text = _lower(state)
+        text = lower(_quick_program(state), state.machine, quick=True)
         return state.with_field("object", emit_by_parts(text, state.name, state.machine, quick=True))
     names = [stage.name for stage in STAGES]
     return _run(state, STAGES[names.index(LAST_PROGRAM) + 1 :])
@@ -121,6 +121,18 @@ def _object_name(state: Compilation) -> str:
     if operation_of(problem).shared_stem is not None:  # kernels that share code: their programs say all of it
         asked = print_program(state.program)
     return f"{state.name} {asked} {state.blocking!r} {unit}"
+
+
+def _quick_program(state: Compilation) -> Program:
+    """The program of quick code: that of the operation, if it needs no more scratch than the usual one."""
+    usual, shorten = state.program, operation_of(state.problem).quick
+    if shorten is None:
+        return usual
+    found = shorten(state.problem, state.blocking, state.machine, usual)
+    layout, known = scratch_layout(found), scratch_layout(usual)
+    assert signature(found) == signature(usual)
+    fits = layout.bytes <= known.bytes and layout.thread_bytes <= known.thread_bytes
+    return found if fits else usual
 
 
 def _run(state: Compilation, stages: tuple[Stage, ...]) -> Compilation:

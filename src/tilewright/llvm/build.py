@@ -56,10 +56,18 @@ class Module:
     name, triple, data_layout : as LLVM takes them.
     tuning : the CPU to schedule for, where it is another one than that to compile for.
     vector_bits : length of scalable vectors; 0 where no function has any.
+    quick : whether it is quick code (`llvm/quick.py`), of as few variants of functions as will do.
     """
 
     def __init__(
-        self, name: str, triple: str, data_layout: str, tuning: str | None = None, vector_bits: int = 0
+        self,
+        name: str,
+        triple: str,
+        data_layout: str,
+        tuning: str | None = None,
+        vector_bits: int = 0,
+        *,
+        quick: bool = False,
     ) -> None:
         # Unwind tables let profilers and debuggers walk through generated frames.
         self.attributes = "nounwind uwtable" + (f' "tune-cpu"="{tuning}"' if tuning else "")
@@ -70,7 +78,7 @@ class Module:
             f'target datalayout = "{data_layout}"',
             f'target triple = "{triple}"',
         )
-        self.triple, self.vector_bits = triple, vector_bits
+        self.triple, self.vector_bits, self.quick = triple, vector_bits, quick
         self.functions: dict[str, Function] = {}
         self.declarations: dict[str, str] = {}
 

@@ -20,17 +20,22 @@ from tilewright.machine.machine import Machine
 FEW_POINTERS = 16
 
 
-def lower(program: Program, machine: Machine) -> str:
+def lower(program: Program, machine: Machine, *, quick: bool = False) -> str:
     """The LLVM module of a program, as text.
 
     Its one exported function takes, in this order: a pointer per argument buffer, the sizes as
     64-bit integers, the scalars, a pointer to scratch memory if there is any (see `scratch_layout`), and one
     to a team if there are parallel loops (see `llvm/team.py`).
+
+    Parameters
+    ----------
+    quick : whether it is quick code (`llvm/quick.py`), of fewer functions.
     """
-    program = separate_steps(verify(program), lambda node: takes_steps_in_registers(node, program, machine))
-    module = Module(
-        program.name, machine.triple, data_layout(machine), tuning(machine), machine.function_bits
+    program = separate_steps(
+        verify(program), lambda node: not quick and takes_steps_in_registers(node, program, machine)
     )
+    layout, tuned = data_layout(machine), tuning(machine)
+    module = Module(program.name, machine.triple, layout, tuned, machine.function_bits, quick=quick)
     as_written = len(program.arguments) > FEW_POINTERS and all(map(_makes_tasks, program.body))
     f = module.define(program.name, VOID, signature(program), exported=True, as_written=as_written)
     frame = Frame.of_program(program, machine, f)

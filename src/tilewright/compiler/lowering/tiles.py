@@ -124,8 +124,9 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
     if groups is not None:
         operands |= {"scale": groups.scale, "scale_step": groups.step, "group": groups.depth}
         operands |= {} if groups.zero is None else {"zero": groups.zero}
-    if node.fetched is not None:
-        ahead = scope.window(node.fetched)
+    fetched = None if scope.f.module.quick else node.fetched  # so that quick code has one tile in place of two
+    if fetched is not None:
+        ahead = scope.window(fetched)
         operands |= {"ahead": ahead.pointer, "ahead_row": ahead.row}
     for number, one in enumerate(() if node.finish is None else node.finish.steps):
         if one.operand is not None:
@@ -145,11 +146,12 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
             scales=groups is not None,
             zeros=groups is not None and groups.zero is not None,
         ),
-        prefetch_bytes=0 if node.fetched is None else scope.dtype(node.fetched.buffer).size,
+        prefetch_bytes=0 if fetched is None else scope.dtype(fetched.buffer).size,
         finish=_step_accesses(node.finish),
         padded=node.padded and not kernel.instruction.is_matrix_engine,
     )
-    dispatch, module = Dispatch(kernel, signature), scope.f.module
+    module = scope.f.module
+    dispatch = Dispatch(kernel, signature, quick=module.quick)
     if node.finish is None:
         operands["rows"] = scope.integer(node.rows)
         scope.f.call(dispatch.emit(module), signature.arguments(EntryPoint.ANY_SIZE, operands))
@@ -295,7 +297,7 @@ def lower_epilogue(node: TileEpilogue, scope: Scope) -> None:
     kernel = EpilogueKernel(
         *(scope.frame.machine.isa, acc, dtype, _step_accesses(node.finish)),
         pairs=node.c.interleave > 1,
-        strided=node.c.strides[1] != Constant(node.c.interleave),
+        strided=scope.f.module.quick or node.c.strides[1] != Constant(node.c.interleave),
     )
     arguments = [*sizes, c.pointer, c.row, c.column, sums.pointer, sums.row, *scalars]
     arguments += [window.pointer for window in windows]

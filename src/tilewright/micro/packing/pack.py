@@ -171,7 +171,7 @@ class PackKernel:
         A run of one panel is a cache line or two, and the next one is in another page, which no prefetcher
         follows.
         """
-        if self._long_words and self.lanes < self._side:
+        if f.module.quick or (self._long_words and self.lanes < self._side):
             return state
         lane_bytes, depth_bytes = strides
         together = PANELS_TOGETHER * self.lanes
@@ -208,10 +208,23 @@ class PackKernel:
         strides: tuple[Value, Value],
         panel_bytes: Value,
     ) -> None:
-        """One micro-panel by the first method that fits its strides and the remaining lanes."""
+        """One micro-panel by the first method that fits its strides and the remaining lanes.
+
+        Quick code has two of them: adjacent lanes, and any strides.
+        """
         lane_bytes, depth_bytes = strides
         whole = f.icmp(">=", left, self.lanes)
         lanes_adjacent = f.icmp("==", f.arguments["lane_stride"], 1)
+        if f.module.quick and self._long_words:
+            self._any(f, destination, source, strides, left, int64(0))
+            return
+        if f.module.quick:
+            with f.branch(f.and_(lanes_adjacent, whole)) as (then, otherwise):
+                with then:
+                    self._copy(f, destination, source, depth_bytes, None)
+                with otherwise:
+                    self._any(f, destination, source, strides, left, int64(0))
+            return
         depths_adjacent = f.icmp("==", f.arguments["depth_stride"], 1)
         words = self._whole_words(f)
         wide = f.icmp(">=", words, max(width for _, width in self.chunks))

@@ -32,6 +32,10 @@ from tilewright.spec.epilogue import Epilogue
 #: more heights would gain little, and each costs 6 ms of the first call.
 PARTIAL_HEIGHTS = (8, 4, 2, 1)
 
+#: Those of quick code, whose tiles of whole height have whole columns only: its edges take four times as long,
+#: and its tiles a third of the time to compile.
+QUICK_HEIGHTS = (1,)
+
 #: The steps of an epilogue, by name: products need not import the functions.
 TILE_STEPS = "tiles.steps:TileSteps"
 
@@ -46,10 +50,13 @@ class Dispatch:
     ----------
     kernel : the register tile.
     signature : the features of its functions, and so their parameters.
+    quick : whether the functions are few, for quick code: edges take more of them, for the same bits.
     """
 
-    def __init__(self, kernel: MicroKernel, signature: TileSignature = _PLAIN) -> None:
-        self.kernel, self.signature = kernel, signature
+    def __init__(
+        self, kernel: MicroKernel, signature: TileSignature = _PLAIN, *, quick: bool = False
+    ) -> None:
+        self.kernel, self.signature, self.quick = kernel, signature, quick
         self.isa, self.tile, self.element = kernel.isa, kernel.tile, kernel.element
         self.edge = kernel.edge
 
@@ -57,6 +64,13 @@ class Dispatch:
     def name(self) -> str:
         """The name of the dispatching function in a module."""
         return f"{self.kernel.name}{self.signature.suffix}"
+
+    @property
+    def _any_size(self) -> str:
+        """The name of the function for any size. In quick code it is in no group with the straight-line tiles:
+        these are compiled well (`llvm/parts.py`), which takes as long for its loops as for all of them.
+        """
+        return f"any_{self.name}" if self.quick else self.name
 
     def row_variants(self) -> tuple[int, ...]:
         """Heights of the straight-line tiles, tallest first; any height is a sum of them.
@@ -76,9 +90,10 @@ class Dispatch:
         unit = self.kernel.instruction.m
         if self.signature.padded:
             return (self.tile.mr, *self._padded_height())
+        partial = QUICK_HEIGHTS if self.quick and unit == 1 else PARTIAL_HEIGHTS
         return (
             self.tile.mr,
-            *(height for height in PARTIAL_HEIGHTS if height < self.tile.mr and height % unit == 0),
+            *(height for height in partial if height < self.tile.mr and height % unit == 0),
             *((unit,) if unit > max(PARTIAL_HEIGHTS) and unit < self.tile.mr else ()),
         )
 
@@ -101,11 +116,18 @@ class Dispatch:
             return whole
         counts = range(1, self.kernel.vectors + 1)
         masked = tuple(TilePart(rows, (self.kernel.lanes,) * vectors, masked=True) for vectors in counts)
-        return (*(whole if rows == self.tile.mr and not self.signature.padded else ()), *masked)
+        if rows == self.tile.mr and not self.signature.padded:
+            return whole if self._whole_alone else (*whole, *masked)
+        return masked
+
+    @property
+    def _whole_alone(self) -> bool:
+        """Whether tiles of whole height have whole columns only, and other columns are of partial heights."""
+        return self.quick and not self.signature.padded and self.edge is not Edge.SPILL
 
     def emit(self, module: Module) -> Callee:
         """Defines the functions of this tile in a module if needed; returns the one to call."""
-        known = module.find(self.name)
+        known = module.find(self._any_size)
         if known is not None:
             return known
         heights = {rows: self._emit_height(module, rows) for rows in self.row_variants()}
@@ -185,7 +207,7 @@ class Dispatch:
 
     def _emit_dispatch(self, module: Module, heights: dict[int, Callee]) -> Callee:
         """Covers rows × columns with the variants; columns that are not adjacent go through a buffer."""
-        f = module.define(self.name, VOID, self.signature.parameters(EntryPoint.ANY_SIZE, self.element))
+        f = module.define(self._any_size, VOID, self.signature.parameters(EntryPoint.ANY_SIZE, self.element))
         rows, columns = f.arguments["rows"], f.arguments["columns"]
         whole = f.icmp("==", columns, self.tile.nr)
         direct: list[Value] = []  # conditions under which variants write to C themselves
@@ -225,6 +247,8 @@ class Dispatch:
             state.append(g["sums"])
             sums_step = f.mul(g["sums_row"], self.kernel.acc.size)
         unit = self.kernel.instruction.m
+        if self._whole_alone:
+            heights = {rows: callee for rows, callee in heights.items() if rows != self.tile.mr}
         for height, callee in heights.items():
             # Units of several rows compute whole operations; results beyond the last row are discarded. With
             # padded panels the smallest height takes the remaining rows.

@@ -121,4 +121,5 @@ GEMM = Op(
     formula=gemm_formula,
     meaning=gemm_meaning,
     arguments=gemm_of,
+    quick=Late("tilewright.ops.gemm.quick_nest:build_quick_gemm"),
 )

@@ -128,17 +128,20 @@ class Gemm:
         >>> Gemm(dtype="f64").with_epilogue("bias").step_operands[0].dtype.name
         'f64'
         """
-        return Gemm(
-            *(self.m, self.n, self.k, self.dtype),
-            a=self.a,
-            b=self.b,
-            c=self.c,
-            b_dtype=self.b_dtype,
-            out_dtype=self.out_dtype,
-            epilogue=epilogue,
-            strategy=self.strategy,
-            weights=self.weights,
-        )
+        return self._with(epilogue=epilogue)
+
+    def with_strategy(self, strategy: Strategy) -> Gemm:
+        """The same product by another strategy.
+
+        >>> Gemm(dtype="f64").with_strategy(Strategy.PACKING).strategy
+        <Strategy.PACKING: 'packing'>
+        """
+        return self._with(strategy=strategy)
+
+    def _with(self, **changes: Any) -> Gemm:
+        kinds = {"b_dtype": self.b_dtype, "out_dtype": self.out_dtype, "weights": self.weights}
+        given = {"a": self.a, "b": self.b, "c": self.c, "epilogue": self.epilogue, "strategy": self.strategy}
+        return Gemm(self.m, self.n, self.k, self.dtype, **(kinds | given | changes))
 
     @cached_property
     def steps(self) -> tuple[TypedStep, ...]:
