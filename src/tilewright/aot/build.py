@@ -9,8 +9,9 @@ from tilewright.aot.resolver import Choice, Dispatched, argument_types, resolver
 from tilewright.aot.spec_file import LibraryKernel, Spec
 from tilewright.aot.variants import Variants, order_targets
 from tilewright.compiler.c_header import Parameter, parameters
+from tilewright.compiler.interface import SCRATCH_ALIGNMENT
 from tilewright.compiler.kernel import Kernel
-from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT, has_tasks, scratch_layout
+from tilewright.compiler.lowering.interface import has_tasks, scratch_layout
 from tilewright.compiler.operation import Compilation
 from tilewright.compiler.pipeline import STAGES
 from tilewright.llvm.target import emit_object

@@ -8,7 +8,8 @@ from tilewright.aot.build import ExportedFunction, KernelLibrary
 from tilewright.aot.form import LibraryForm
 from tilewright.aot.variants import Variant
 from tilewright.compiler.c_header import TEAM, formula, overlap, prototype
-from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT, has_tasks
+from tilewright.compiler.interface import SCRATCH_ALIGNMENT
+from tilewright.compiler.lowering.interface import has_tasks
 
 
 def library_header(library: KernelLibrary, form: LibraryForm) -> str:

@@ -15,7 +15,7 @@ from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.team import BODY_ARGUMENTS, Environment, Team
 from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, element_type, int64, null
 from tilewright.machine.host import host_machine
-from tilewright.macro.partition import TASK_WORK
+from tilewright.macro.work import TASK_WORK
 from tilewright.preparing import once
 from tilewright.spec.dtype import ACCUMULATORS, DType
 from tilewright.spec.problem import PRODUCT_SIZES

@@ -12,11 +12,14 @@ from tilewright.calls.operands import Array, check_operand, data_address, elemen
 from tilewright.calls.recording import repeatable
 from tilewright.calls.repeated import repeated_method
 from tilewright.compiler.kernel import Kernel
-from tilewright.compiler.lowering.interface import scalar_type
 from tilewright.compiler.operation import operation_of
 from tilewright.errors import InvalidScalar
+from tilewright.preparing import Late
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout, Operand
+
+#: The type of a program's scalars.
+_scalar_type = Late("tilewright.compiler.lowering.interface:scalar_type")
 
 #: Scalars of programs that have a value where a call gives none.
 _DEFAULTS = {"alpha": 1.0, "beta": 0.0}
@@ -98,7 +101,7 @@ class ArrayKernel(Kernel):
         if unknown:
             required = ", ".join(program.scalars) or "no scalar"
             raise InvalidScalar(name=unknown[0], found=scalars[unknown[0]], required=required)
-        acc = scalar_type(program)
+        acc = _scalar_type(program)
         numbers = [factor(scalars.get(name, _DEFAULTS.get(name)), name, acc) for name in program.scalars]
         self.check(*arrays)
         arguments = [*map(data_address, arrays), *(number(arrays) for number in self._numbers), *numbers]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT, has_tasks, scalar_type, scratch_layout
+from tilewright.compiler.interface import SCRATCH_ALIGNMENT
+from tilewright.compiler.lowering.interface import has_tasks, scalar_type, scratch_layout
 from tilewright.compiler.operation import Compilation, Problem, operation_of
 from tilewright.ir.nodes import Program
 

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 from tilewright.llvm.object_cache import cached_object, stored_object
 from tilewright.machine.machine import Machine
 
+#: Scratch buffers start on pages.
+SCRATCH_ALIGNMENT = 4096
+
 
 class Interface(NamedTuple):
     """What a call of a kernel needs to know of its program.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tilewright.cached import cached_property
 from tilewright.compiler.interface import Interface, store_interface, stored_interface
-from tilewright.compiler.operation import Compilation
+from tilewright.compiler.operation import Compilation, operation_of
 from tilewright.compiler.scratch import scratch_for
 from tilewright.errors import ForeignKernel, KernelNotCalled, OperandMismatch
 from tilewright.llvm.jit import Linked
@@ -203,7 +203,10 @@ class Kernel(Numbered):
     @property
     def blocking(self) -> Any:
         """How the problem is cut: cache blocks, the tiles that cover known sizes, blocks of lines."""
-        return self.compilation.blocking
+        if self._state.blocking is None:
+            found = operation_of(self.problem).cut(self.problem, self.machine)
+            self._state = self._state.with_field("blocking", found)
+        return self._state.blocking
 
     @property
     def nest(self) -> Program:

@@ -21,6 +21,7 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
+from tilewright.macro.work import TASK_WORK
 
 #: Tasks for each further thread. Column tasks of a nest without packing: n = 128 has four tiles of columns.
 COLUMN_TASKS = 8
@@ -38,8 +39,6 @@ LEAST_COLUMN_TILES = 8
 #: Micro-panels that one task packs at least: as many are packed side by side.
 PACKED_PANELS = 4
 
-#: Multiply-adds of a task, about: 1 ms of vectors, 30 ms of elements that no vector instruction multiplies.
-TASK_WORK = 1 << 26
 #: Elements of a task are a multiple of so many: few enough for small arrays, and whole lines of any type.
 TASK_UNIT = 1024
 #: The same in elements that are read or written: 4 ms of memory, of functions of many instructions as much.

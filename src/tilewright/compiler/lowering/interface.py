@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tilewright.compiler.interface import SCRATCH_ALIGNMENT
 from tilewright.ir.nodes import Execution, If, Loop, Program, Space, Statement
 from tilewright.llvm.values import INT64, POINTER, Type, element_type
 from tilewright.spec.dtype import DType, Kind, accumulator
 
-#: Scratch buffers start on pages, each shifted by a further `SCRATCH_STAGGER` bytes, so that their first
-#: lines fall into different sets of the cache.
-SCRATCH_ALIGNMENT = 4096
+#: Each scratch buffer is shifted from the start of a page by so many bytes more than the one before it, so that
+#: their first lines fall into different sets of the cache.
 SCRATCH_STAGGER = 1024
 
 

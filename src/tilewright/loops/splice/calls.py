@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from tilewright.compiler.interface import SCRATCH_ALIGNMENT
 from tilewright.compiler.lowering.frame import LOCAL_ALIGNMENT
-from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT
 from tilewright.llvm.build import Function, Module
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.matrix import MatrixAt, add_product, load_matrix, multiply_matrices, store_matrix

@@ -18,19 +18,22 @@ from tilewright.compiler.kernel import Kernel
 from tilewright.machine.host import host_machine
 from tilewright.ops.attention.decode import decode_queries
 from tilewright.ops.attention.kernel import LENGTHS, AttentionCall, similar_keys
-from tilewright.ops.attention.log_sum_exp import log_sum_exp
 from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import Keywords, prepare
 from tilewright.ops.attention.prepared import PreparedAttention
-from tilewright.ops.attention.problem import Attention, Schedule
-from tilewright.ops.attention.scores import ScoreStage, attention_scores
+from tilewright.ops.attention.problem import Attention, Schedule, ScoreStage
 from tilewright.ops.attention.table import decided
-from tilewright.ops.attention.unfused import run_unfused
+from tilewright.preparing import Late
 from tilewright.recorder import current
 from tilewright.spec.arguments import check_flag, parse_choice
 from tilewright.typing import AttentionStrategyName
 
 logger = logging.getLogger("tilewright")
+
+#: What few calls need.
+_log_sum_exp = Late("tilewright.ops.attention.log_sum_exp:log_sum_exp")
+_attention_scores = Late("tilewright.ops.attention.scores:attention_scores")
+_run_unfused = Late("tilewright.ops.attention.unfused:run_unfused")
 
 
 class AttentionStrategy(Enum):
@@ -100,7 +103,7 @@ def run(prepared: PreparedAttention, parts: tuple[Part, ...]) -> None:
         return
     for way, call in parts:
         if way is AttentionStrategy.UNFUSED:
-            run_unfused(call)
+            _run_unfused(call)
         else:
             assert prepared.problem is not None
             call.run(kernel_of(prepared.problem, way))
@@ -148,7 +151,7 @@ def attention_with_scores(
     )
     prepared = prepare(q, k, v, out, keywords, all_scores=True)
     run(prepared, choose(prepared, wanted))
-    scores = attention_scores(
+    scores = _attention_scores(
         prepared, after
     )  # `out` may share memory with operands: it is written afterwards
     found = _finished(prepared, return_lse=return_lse)
@@ -164,7 +167,7 @@ def _finished(prepared: PreparedAttention, *, return_lse: bool) -> Array | tuple
     if not return_lse:
         return result
     call = prepared.call
-    return result, log_sum_exp(call.row_max, call.row_sum).reshape(prepared.state_shape)
+    return result, _log_sum_exp(call.row_max, call.row_sum).reshape(prepared.state_shape)
 
 
 def attention(

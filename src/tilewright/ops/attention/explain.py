@@ -13,8 +13,7 @@ from tilewright.ops.attention.decode import attention_cost
 from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import Keywords, prepare
 from tilewright.ops.attention.prepared import PreparedAttention
-from tilewright.ops.attention.problem import MAX_HEAD
-from tilewright.ops.attention.scores import ScoreStage
+from tilewright.ops.attention.problem import MAX_HEAD, ScoreStage
 from tilewright.spec.arguments import check_flag, parse_choice
 from tilewright.threads.pool import TEAM_WORK, limited, wanted_threads
 

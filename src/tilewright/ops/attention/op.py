@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Compilation, Op
-from tilewright.ir.nodes import Program
-from tilewright.ir.text import print_program
-from tilewright.ops.attention.backward_cut import BackwardBlocking, choose_backward
-from tilewright.ops.attention.backward_nest import build_backward
 from tilewright.ops.attention.backward_problem import AttentionBackward
-from tilewright.ops.attention.cut import AttentionBlocking, choose_attention
-from tilewright.ops.attention.decode import DecodeCut, build_decode, choose_decode
-from tilewright.ops.attention.nest import build_attention
 from tilewright.ops.attention.problem import Attention
+from tilewright.preparing import Late
 from tilewright.spec.arguments import unchecked
+
+if TYPE_CHECKING:
+    from tilewright.ir.nodes import Program
+    from tilewright.ops.attention.backward_cut import BackwardBlocking
+    from tilewright.ops.attention.cut import AttentionBlocking
+    from tilewright.ops.attention.decode import DecodeCut
+
+_print_program = Late("tilewright.ir.text:print_program")
 
 #: Meanings of the arguments that no rule describes.
 _MEANINGS = {
@@ -54,7 +57,7 @@ def _text(program: Program, name: str, known: dict[str, str]) -> str:
         return _MEANINGS[name]
     array, _, axis = name.rpartition("_")
     text = found or f"of {array}, from one {_AXES.get(axis, axis)} to the next"
-    used = set(re.findall(r"\w+", print_program(program).split("argument", maxsplit=1)[1]))
+    used = set(re.findall(r"\w+", _print_program(program).split("argument", maxsplit=1)[1]))
     if name in used:
         return text
     return f"not read: columns of {array} are adjacent" if axis == "col" else f"{text}; not read"
@@ -170,8 +173,8 @@ def _backward_strategy(state: Compilation) -> str:
 
 ATTENTION = Op(
     problem=Attention,
-    cut=choose_attention,
-    nest=build_attention,
+    cut=Late("tilewright.ops.attention.cut:choose_attention"),
+    nest=Late("tilewright.ops.attention.nest:build_attention"),
     stem=_stem,
     kernel=Kernel,
     formula=lambda problem: f"out = softmax(scale * q * k^T) * v of every head{_range(problem)}.",
@@ -182,13 +185,17 @@ ATTENTION = Op(
     strategy=_strategy,
 )
 DECODE = replace(
-    ATTENTION, cut=choose_decode, nest=build_decode, meaning=_decode_meaning, strategy=_decode_strategy
+    ATTENTION,
+    cut=Late("tilewright.ops.attention.decode:choose_decode"),
+    nest=Late("tilewright.ops.attention.decode:build_decode"),
+    meaning=_decode_meaning,
+    strategy=_decode_strategy,
 )
 BACKWARD = replace(
     ATTENTION,
     problem=AttentionBackward,
-    cut=choose_backward,
-    nest=build_backward,
+    cut=Late("tilewright.ops.attention.backward_cut:choose_backward"),
+    nest=Late("tilewright.ops.attention.backward_nest:build_backward"),
     stem=_backward_stem,
     formula=lambda problem: (
         f"Gradients of out = softmax(scale * q * k^T) * v of every head{_range(problem)}."

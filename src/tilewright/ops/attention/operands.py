@@ -98,7 +98,7 @@ def operand_types(q: np.dtype[Any], k: np.dtype[Any], v: np.dtype[Any]) -> tuple
     >>> [str(kind) for kind in operand_types(*map(np.dtype, ("f4", "f8", "f4")))]
     ['f64', 'f64']
     """
-    floats = ", ".join(str(kind.numpy) for kind in ATTENTION_DTYPES)
+    floats = ", ".join(kind.numpy_name for kind in ATTENTION_DTYPES)
     query = float_dtype(q)
     if query is None:
         raise AttentionDtype(name="q", found=q, required=f"one of {floats}")

@@ -12,7 +12,7 @@ from tilewright.spec.arguments import check_flag, check_integer, parse_choice
 from tilewright.spec.dtype import F32, I8, U8, DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.problem import RunTimeSizes
 from tilewright.spec.records import set_fields
-from tilewright.typing import ElementType, ScheduleName
+from tilewright.typing import ElementType, ScheduleName, ScoreStageName
 
 #: Element types of queries, and so of results.
 ATTENTION_DTYPES = dtypes_for(Use.ATTENTION)
@@ -26,6 +26,12 @@ class Schedule(Enum):
     """Schedules of attention: blocks of queries and keys, or few queries against a long cache."""
 
     BLOCKS, DECODE = get_args(ScheduleName)
+
+
+class ScoreStage(Enum):
+    """The stages of the scores, in order."""
+
+    PRODUCT, SOFTCAP, MASK, SOFTMAX = get_args(ScoreStageName)
 
 
 @dataclass(frozen=True, init=False)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from numpy.typing import NDArray
 
 from tilewright.calls.exchange import exchanging
 from tilewright.calls.repeated import repeated
 from tilewright.errors.callers import check_keywords, named_in_errors
-from tilewright.ops.attention import backward_call, call, kv_cache, state
+from tilewright.ops.attention import call
 from tilewright.ops.attention.operands import Keywords
-from tilewright.ops.attention.state import AttentionState
+from tilewright.preparing import Late
 from tilewright.threads.pool import limited
 from tilewright.typing import (
     ArrayLike,
@@ -22,6 +22,15 @@ from tilewright.typing import (
     OutArray,
     ScoreStageName,
 )
+
+if TYPE_CHECKING:
+    from tilewright.ops.attention.state import AttentionState
+
+#: What calls of `attention` do not need.
+_append_kv = Late("tilewright.ops.attention.kv_cache:append_kv")
+_attention_partial = Late("tilewright.ops.attention.state:attention_partial")
+_merge_attention = Late("tilewright.ops.attention.state:merge_attention")
+_attention_backward = Late("tilewright.ops.attention.backward_call:attention_backward")
 
 
 class AttentionKeywords(TypedDict, total=False):
@@ -305,7 +314,7 @@ def append_kv(
     >>> tw.attention(new, k_cache, v_cache, kv_lengths=lengths, causal=True)[0, 0, :, 0]
     array([1.25, 1.4 , 1.5 ], dtype=float32)
     """
-    return kv_cache.append_kv((k_cache, v_cache), (k, v), kv_lengths, new_lengths, block_table, layout)
+    return _append_kv((k_cache, v_cache), (k, v), kv_lengths, new_lengths, block_table, layout)
 
 
 @named_in_errors
@@ -357,9 +366,9 @@ def attention_partial(
     check_keywords("attention_partial", keywords, (*Keywords._fields, "threads"))
     given = Keywords(**keywords)
     if threads is None:
-        return state.attention_partial(q, k, v, given)
+        return _attention_partial(q, k, v, given)
     with limited(threads):
-        return state.attention_partial(q, k, v, given)
+        return _attention_partial(q, k, v, given)
 
 
 @named_in_errors
@@ -402,7 +411,7 @@ def merge_attention(
     >>> tw.merge_attention([one, other]).out
     array([[4., 4., 4., 4.]])
     """
-    return state.merge_attention(states, layout)
+    return _merge_attention(states, layout)
 
 
 @repeated
@@ -484,4 +493,4 @@ def attention_backward(
         q_offset=q_offset,
     )
     with limited(threads):
-        return backward_call.attention_backward(dout, (q, k, v), out, lse, keywords)
+        return _attention_backward(dout, (q, k, v), out, lse, keywords)

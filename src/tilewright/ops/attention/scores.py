@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import get_args
-
 import numpy as np
 
 from tilewright.calls.operands import Array
 from tilewright.ops.attention.prepared import PreparedAttention
+from tilewright.ops.attention.problem import ScoreStage
 from tilewright.ops.attention.unfused import (
     blocks_of_heads,
     cap_scores,
@@ -17,13 +15,6 @@ from tilewright.ops.attention.unfused import (
     query_heads,
     scaled_products,
 )
-from tilewright.typing import ScoreStageName
-
-
-class ScoreStage(Enum):
-    """The stages of the scores, in order."""
-
-    PRODUCT, SOFTCAP, MASK, SOFTMAX = get_args(ScoreStageName)
 
 
 def attention_scores(prepared: PreparedAttention, stage: ScoreStage) -> Array:

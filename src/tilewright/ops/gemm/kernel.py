@@ -25,7 +25,7 @@ from tilewright.calls.kernels import kernel_for
 from tilewright.calls.operands import Array, data_address, element_strides
 from tilewright.calls.recording import keep, repeatable
 from tilewright.calls.repeated import repeated_method
-from tilewright.compiler.lowering.interface import SCRATCH_ALIGNMENT
+from tilewright.compiler.interface import SCRATCH_ALIGNMENT
 from tilewright.compiler.scratch import scratch_for, scratch_pool
 from tilewright.errors import InvalidScalar
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel

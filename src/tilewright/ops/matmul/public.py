@@ -134,6 +134,8 @@ def multiply(
 ) -> NDArray[Any]:
     """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
     plain = axes is None and casting is SAME_KIND and order is ANY_ORDER and subok is True
+    recorder = current.recorder
+    inside = recorder is not None and recorder.function is not multiply  # of a function that is repeated itself
     with limited(threads):
         if type(a) is PackedMatrix or type(b) is PackedMatrix:
             options = gufuncs.Options(axes=axes, casting=casting, order=order, subok=subok)
@@ -158,8 +160,9 @@ def multiply(
             options = gufuncs.Options(dtype, axes, casting=casting, order=order, subok=subok)
             product = gufuncs.ProductFunction("matmul", partial(arrays.matmul, **steps))
             result = gufuncs.call(product, a, b, out, options, _steps_given(steps))
-    with afterwards("matmul"):
-        _connect()
+    if not inside:
+        with afterwards("matmul"):
+            _connect()
     return result
 
 
