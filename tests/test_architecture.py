@@ -13,6 +13,7 @@ import pytest
 from tilewright import errors
 from tilewright.errors import TilewrightError
 from tilewright.machine.isa_rows import ISAS
+from tilewright.preparing import Late
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "tilewright"
@@ -106,8 +107,20 @@ def imported_modules(tree: ast.AST, module: str) -> Iterator[str]:
                     yield from (f"tilewright.{alias.name}" if exists(alias.name) else full for alias in names)
                 elif full.startswith("tilewright."):
                     yield full
+            case ast.Call(func=ast.Name(id="Late"), args=[ast.Constant(value=str() as place)]):
+                yield place.partition(":")[0]
             case _:
                 continue
+
+
+def late_places(tree: ast.AST) -> list[str]:
+    """The places of functions that are imported when they are called, "module:function"."""
+    return [
+        str(node.args[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Late"
+        if isinstance(node.args[0], ast.Constant)
+    ]
 
 
 def exists(name: str) -> bool:
@@ -251,6 +264,12 @@ def test_every_folder_has_a_place_in_the_order_of_its_package() -> None:
 
 def test_imports_go_downward() -> None:
     assert broken(lambda path: layer_violations(parse(path), module_name(path))) == {}
+
+
+def test_late_functions_exist() -> None:
+    for places in broken(lambda path: late_places(parse(path))).values():
+        for place in map(str, places):
+            assert callable(Late(place).function), place
 
 
 def test_imports_make_no_circles() -> None:
@@ -417,6 +436,7 @@ def test_every_error_is_also_a_builtin_one() -> None:
         ("tilewright.aot.build", "from tilewright import matmul"),
         ("tilewright.aot.build", "import tilewright"),
         ("tilewright.errors", "from tilewright import settings"),
+        ("tilewright.compiler.kernel", 'f = Late("tilewright.calls.kernels:kernel_for")'),
     ],
 )
 def test_a_forbidden_import_is_found(module: str, source: str) -> None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tilewright.calls.layout import native_entry_possible
-from tilewright.llvm.quick import QUICK_CALLS, QUICK_WORK, QuickCode
+from tilewright.llvm.quick import QUICK_CALLS, QUICK_UNIT_BITS, QUICK_WORK, QuickCode
+from tilewright.llvm.target import has_parts
+from tilewright.machine.host import host_machine
+from tilewright.machine.isa_rows import usable_isas
+from tilewright.machine.machine import enabled_features
 from tilewright.ops.gemm.kernel import GemmKernel
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.spec.dtype import DType
 
 
 def test_calls_are_counted_and_steps_done_once() -> None:
@@ -68,29 +74,86 @@ PATHS = (
 )
 
 
+#: Element types and epilogues: of one kind of tile or pack each.
+PRODUCTS = (
+    ("f32", ""),
+    ("f32", "bias,gelu"),
+    ("f64", ""),
+    ("c64", ""),
+    ("i8", ""),
+    ("bf16", "bias,relu,residual"),
+)
+
+#: Instruction sets with masks for edges and without, as far as the host has them.
+ROWS = tuple(isa.name for isa in usable_isas(host_machine().arch, enabled_features(host_machine().features)))
+
+
+def _filled(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Any:
+    """Numbers of a type: of floats normal ones, of integers small ones."""
+    if dtype.is_integer:
+        return random.integers(-9, 9, shape).astype(dtype.numpy)
+    found = random.standard_normal(shape)
+    return (found + 1j * random.standard_normal(shape) if dtype.real != dtype else found).astype(dtype.numpy)
+
+
+@pytest.mark.skipif(not has_parts(host_machine()), reason="kernels are compiled whole")
 @pytest.mark.usefixtures("uncached")
-def test_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Quick code computes the bits of the code that replaces it, on every path."""
+@pytest.mark.parametrize(("dtype", "epilogue"), PRODUCTS)
+@pytest.mark.parametrize("isa", ROWS)
+def test_same_bits(monkeypatch: pytest.MonkeyPatch, isa: str, dtype: str, epilogue: str) -> None:
+    """Quick code computes the bits of the code that replaces it, on every path and every row of the host."""
     quick = QuickCode()
     monkeypatch.setattr("tilewright.compiler.kernel.quick_code", quick)
-    kernel = GemmKernel.compiled_quickly(Gemm(dtype="f32", a="strided", b="strided", c="strided"))
+    monkeypatch.setenv("TILEWRIGHT_ISA", isa)
+    problem = Gemm(dtype=dtype, a="strided", b="strided", c="strided", epilogue=epilogue)
+    kernel = GemmKernel.compiled_quickly(problem)
     random = np.random.default_rng(0)
     calls = []
     for (m, n, k), transposed in PATHS:
         shapes = {"a": (m, k), "b": (k, n), "c": (m, n)}
         arrays = [
-            random.standard_normal(shape[::-1] if name in transposed else shape, np.float32)
+            _filled(random, shape[::-1] if name in transposed else shape, problem.dtype)
             for name, shape in shapes.items()
         ]
-        calls.append(
-            [array.T if name in transposed else array for name, array in zip(shapes, arrays, strict=True)]
-        )
-    former, first = kernel.address, [kernel(a, b, np.empty_like(c)) for a, b, c in calls]
+        operands = {
+            one.name: _filled(random, (m if one.columns == 1 else one.rows or m, one.columns or n), one.dtype)
+            for one in problem.step_operands
+        }
+        matrices = [
+            array.T if name in transposed else array for name, array in zip(shapes, arrays, strict=True)
+        ]
+        calls.append((matrices, {name: one[0] if len(one) == 1 else one for name, one in operands.items()}))
+    factors = {"alpha": 2.0, "beta": 0.5} if not problem.types.acc.is_integer else {"alpha": 2, "beta": 3}
+
+    def results(kernel: GemmKernel) -> list[Any]:
+        return [kernel(a, b, c.copy("K"), **factors, **steps) for (a, b, c), steps in calls]
+
+    former, first = kernel.address, results(kernel)
+    # A kernel of its own: what repeats calls of the first one has the addresses of its quick code.
+    for found, expected in zip(first, results(GemmKernel.compiled(problem)), strict=True):
+        assert found.tobytes() == expected.tobytes()
     quick.finish()
     assert kernel.address != former
-    for (a, b, c), found in zip(calls, first, strict=True):
-        assert np.array_equal(kernel(a, b, np.empty_like(c)), found)
-        np.testing.assert_allclose(found, a @ b, rtol=0, atol=1e-3)
+
+
+@pytest.mark.usefixtures("uncached")
+def test_quick_products_are_right() -> None:
+    """Not only the same as later ones."""
+    kernel = GemmKernel.compiled_quickly(Gemm(dtype="f32", a="strided", b="strided", c="strided"))
+    random = np.random.default_rng(0)
+    for (m, n, k), _ in PATHS:
+        a, b = random.standard_normal((m, k), np.float32), random.standard_normal((k, n), np.float32)
+        np.testing.assert_allclose(kernel(a, b, np.empty((m, n), np.float32)), a @ b, rtol=0, atol=1e-3)
+
+
+def test_work_is_counted() -> None:
+    """A million multiply-adds count as a call."""
+    quick = QuickCode()
+    quick.spend(QUICK_CALLS - 1 << QUICK_UNIT_BITS - 3)
+    assert quick.wanted
+    for _ in range(8):
+        quick.spend(QUICK_CALLS << QUICK_UNIT_BITS - 3)
+    assert not quick.wanted
 
 
 PROCESS = f"""

@@ -12,6 +12,7 @@ from tilewright.calls.layout import TUPLE_SIZE
 from tilewright.calls.object_code import CALL_ARGUMENTS, ObjectCode
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.control import Block
+from tilewright.llvm.quick import QUICK_UNIT_BITS
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
 from tilewright.recorder import recordings
 from tilewright.threads.pool import POLL_WORK, TEAM_WORK, WAKE_WORK, thread_pool
@@ -71,7 +72,12 @@ class CallEntry(ObjectCode):
         """Counts a call of quick code down; the last one goes through Python, which compiles it well."""
         left = self.sub(self.word(self.symbol("quick_calls")), 1)
         self.put(self.symbol("quick_calls"), 0, left)
-        self.require(self.icmp("!=", left, 0))
+        self.require(self.icmp(">", left, 0))
+
+    def spend_quick(self, work: Value) -> None:
+        """Counts the multiply-adds of a call of quick code."""
+        calls = self.symbol("quick_calls")
+        self.put(calls, 0, self.sub(self.word(calls), self.ashr(work, int64(QUICK_UNIT_BITS))))
 
     # --- scratch, GIL and team ---------------------------------------------------------------
 

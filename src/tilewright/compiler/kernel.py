@@ -311,7 +311,7 @@ class Kernel(Numbered):
         ------
         ForeignKernel : if the kernel was compiled for another machine.
         """
-        quick_code.check(work)
+        quick_code.spend(work)
         function = self.function  # a foreign kernel is refused before scratch is taken
         takes_scratch, takes_team = self.interface.takes_scratch, self.interface.takes_team
         pool = self.pool if takes_scratch else None

@@ -16,11 +16,16 @@ from tilewright.llvm.target import CODEGEN_LEVEL, QUICK_LEVEL, emit_object
 from tilewright.machine.machine import Machine
 from tilewright.preparing import preparing
 
-#: Calls of quick code in a process. The entries take 0.02 to 0.1 us more each, and 60 ms to compile again.
+#: Calls of quick code in a process; each 2^`QUICK_UNIT_BITS` multiply-adds of a product count as one more.
+#: Edges and strided operands take several times as long: all calls lose about what compiling well takes.
 QUICK_CALLS = 256
+QUICK_UNIT_BITS = 20
 
-#: Multiply-adds of a call that quick code does not serve: packing takes longer, and so large products do.
+#: Multiply-adds of a call that quick code does not serve.
 QUICK_WORK = 1 << 26
+
+#: Multiply-adds that an element of B counts as: quick code copies strided ones element by element.
+QUICK_COPY = 16
 
 
 class QuickCode:
@@ -64,6 +69,12 @@ class QuickCode:
     def check(self, work: int) -> None:
         """Compiles everything well if a call has more multiply-adds than quick code serves."""
         if work > QUICK_WORK:
+            self.finish()
+
+    def spend(self, work: int) -> None:
+        """Counts the multiply-adds of a call that Python makes, before it makes it."""
+        self._left.value -= work >> QUICK_UNIT_BITS if self.wanted else 0
+        if work > QUICK_WORK or not self.wanted:
             self.finish()
 
     def finish(self) -> None:

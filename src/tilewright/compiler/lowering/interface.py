@@ -9,8 +9,8 @@ from tilewright.ir.nodes import Execution, If, Loop, Program, Space, Statement
 from tilewright.llvm.values import INT64, POINTER, Type, element_type
 from tilewright.spec.dtype import DType, Kind, accumulator
 
-#: Each scratch buffer is shifted from the start of a page by so many bytes more than the one before it, so that
-#: their first lines fall into different sets of the cache.
+#: Each scratch buffer is shifted from the start of a page by so many bytes more than the one before it, so
+#: that their first lines fall into different sets of the cache.
 SCRATCH_STAGGER = 1024
 
 

@@ -124,7 +124,9 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
     if groups is not None:
         operands |= {"scale": groups.scale, "scale_step": groups.step, "group": groups.depth}
         operands |= {} if groups.zero is None else {"zero": groups.zero}
-    fetched = None if scope.f.module.quick else node.fetched  # so that quick code has one tile in place of two
+    fetched = (
+        None if scope.f.module.quick else node.fetched
+    )  # so that quick code has one tile in place of two
     if fetched is not None:
         ahead = scope.window(fetched)
         operands |= {"ahead": ahead.pointer, "ahead_row": ahead.row}

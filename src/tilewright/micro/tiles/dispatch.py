@@ -32,8 +32,8 @@ from tilewright.spec.epilogue import Epilogue
 #: more heights would gain little, and each costs 6 ms of the first call.
 PARTIAL_HEIGHTS = (8, 4, 2, 1)
 
-#: Those of quick code, whose tiles of whole height have whole columns only: its edges take four times as long,
-#: and its tiles a third of the time to compile.
+#: Those of quick code, whose tiles of whole height have whole columns only. Edges take up to four times as
+#: long, and the tiles a fifth of the time to compile.
 QUICK_HEIGHTS = (1,)
 
 #: The steps of an epilogue, by name: products need not import the functions.
@@ -67,8 +67,10 @@ class Dispatch:
 
     @property
     def _any_size(self) -> str:
-        """The name of the function for any size. In quick code it is in no group with the straight-line tiles:
-        these are compiled well (`llvm/parts.py`), which takes as long for its loops as for all of them.
+        """The name of the function for any size.
+
+        In quick code it is in no group with the straight-line tiles: these are compiled well
+        (`llvm/parts.py`), which takes as long for its loops as for all of them.
         """
         return f"any_{self.name}" if self.quick else self.name
 

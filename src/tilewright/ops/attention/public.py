@@ -24,13 +24,16 @@ from tilewright.typing import (
 )
 
 if TYPE_CHECKING:
+    from tilewright.ops.attention.backward_call import attention_backward as _attention_backward
+    from tilewright.ops.attention.kv_cache import append_kv as _append_kv
     from tilewright.ops.attention.state import AttentionState
-
-#: What calls of `attention` do not need.
-_append_kv = Late("tilewright.ops.attention.kv_cache:append_kv")
-_attention_partial = Late("tilewright.ops.attention.state:attention_partial")
-_merge_attention = Late("tilewright.ops.attention.state:merge_attention")
-_attention_backward = Late("tilewright.ops.attention.backward_call:attention_backward")
+    from tilewright.ops.attention.state import attention_partial as _attention_partial
+    from tilewright.ops.attention.state import merge_attention as _merge_attention
+else:  # calls of `attention` do not need them
+    _append_kv = Late("tilewright.ops.attention.kv_cache:append_kv")
+    _attention_partial = Late("tilewright.ops.attention.state:attention_partial")
+    _merge_attention = Late("tilewright.ops.attention.state:merge_attention")
+    _attention_backward = Late("tilewright.ops.attention.backward_call:attention_backward")
 
 
 class AttentionKeywords(TypedDict, total=False):

@@ -23,7 +23,7 @@ from tilewright.errors import (
     UnsupportedArgument,
     shown,
 )
-from tilewright.llvm.quick import quick_code
+from tilewright.llvm.quick import QUICK_COPY, quick_code
 from tilewright.ops.gemm.epilogue_operands import (
     activation_of,
     activation_word,
@@ -301,7 +301,7 @@ def matmul(
     product = prepare(a, b, out, alpha=alpha, beta=beta, **options)
     if product.copies and logger.isEnabledFor(logging.DEBUG):
         logger.debug("matmul: %s", "; ".join(map(str, product.copies)))
-    quick_code.check(product.c.size * product.a.shape[-1])
+    quick_code.spend(product.c.size * product.a.shape[-1] + QUICK_COPY * product.b.size)
     kernel = matmul_kernel(product.types, product.epilogue)
     with kernel.pool.block() as scratch:
         kernel.run_batch(*product.matrices(), product.alpha, product.beta, scratch, product.operands)

@@ -28,7 +28,7 @@ from tilewright.calls.layout import (
 from tilewright.calls.promotion import promoted_dtype
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.builtin import Builtin
-from tilewright.llvm.quick import QUICK_WORK, EntryCode, quick_code
+from tilewright.llvm.quick import QUICK_COPY, QUICK_WORK, EntryCode, quick_code
 from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import INT1, INT32, INT64, POINTER, VOID, Value, constant, int32, int64, null
 from tilewright.machine.host import host_machine
@@ -222,7 +222,10 @@ def _emit(*, quick: bool) -> str:
     work = f.mul(f.mul(f.mul(c.rows, a.columns), c.columns), c.batch)
     long_running = f.icmp(">", work, int64(GIL_THRESHOLD))
     if quick:
-        f.require(f.icmp("<=", work, QUICK_WORK))
+        copied = f.mul(f.mul(f.mul(b.rows, b.columns), c.batch), QUICK_COPY)
+        spent = f.add(work, copied)
+        f.require(f.icmp("<=", spent, QUICK_WORK))
+        f.spend_quick(spent)
     wish = f.find_team(work)
     cancelled, done = f.new_block("cancelled"), f.new_block("done")
     with f.when(exact.found):

@@ -139,9 +139,9 @@ class Gemm:
         return self._with(strategy=strategy)
 
     def _with(self, **changes: Any) -> Gemm:
-        kinds = {"b_dtype": self.b_dtype, "out_dtype": self.out_dtype, "weights": self.weights}
-        given = {"a": self.a, "b": self.b, "c": self.c, "epilogue": self.epilogue, "strategy": self.strategy}
-        return Gemm(self.m, self.n, self.k, self.dtype, **(kinds | given | changes))
+        names = ("a", "b", "c", "b_dtype", "out_dtype", "epilogue", "strategy", "weights")
+        given: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return Gemm(self.m, self.n, self.k, self.dtype, **(given | changes))
 
     @cached_property
     def steps(self) -> tuple[TypedStep, ...]:

@@ -135,7 +135,9 @@ def multiply(
     """The Python half of `matmul`: everything but plain 2-D arrays, and every error."""
     plain = axes is None and casting is SAME_KIND and order is ANY_ORDER and subok is True
     recorder = current.recorder
-    inside = recorder is not None and recorder.function is not multiply  # of a function that is repeated itself
+    inside = (
+        recorder is not None and recorder.function is not multiply
+    )  # of a function that is repeated itself
     with limited(threads):
         if type(a) is PackedMatrix or type(b) is PackedMatrix:
             options = gufuncs.Options(axes=axes, casting=casting, order=order, subok=subok)
