@@ -26,6 +26,7 @@ import tilewright as tw
 from tilewright.compiler.operation import kernel_name
 from tilewright.compiler.peak import measure_peak
 from tilewright.compiler.pipeline import finish, run_stages
+from tilewright.machine.machine import Machine
 from tilewright.macro.prediction import Path, Product
 from tilewright.ops.gemm.kernel import GemmKernel
 from tilewright.ops.gemm.nest import build_gemm
@@ -53,7 +54,7 @@ def shapes(pattern: str) -> Iterator[tuple[str, tuple[int, int, int], bool]]:
                 yield label, case.sizes, kind.trans == "b"
 
 
-def kernel_of(problem: Gemm, machine: tw.Machine, path: Path) -> GemmKernel:
+def kernel_of(problem: Gemm, machine: Machine, path: Path) -> GemmKernel:
     """The kernel of a problem that takes one path whatever the sizes."""
     state = run_stages(problem, machine, until="blocking")
     name = f"{kernel_name(problem, machine.isa.name)}_{path.name.lower()}"
@@ -86,7 +87,8 @@ def main() -> None:
             else rng.standard_normal((k, n)).astype("f4")
         )
         c = np.empty((m, n), "f4")
-        product = Product(m, n, k, k, 1, *(stride // 4 for stride in b.strides), n, 1)
+        rs_b, cs_b = (stride // b.itemsize for stride in b.strides)
+        product = Product(m, n, k, k, 1, rs_b, cs_b, n, 1)
         possible = [path for path in paths.possible(product) if path in kernels]
         cycles: dict[Path, list[float]] = {path: [] for path in possible}
         for turn in range(options.rounds + 1):

@@ -100,7 +100,7 @@ def _filled(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -
 @pytest.mark.usefixtures("uncached")
 @pytest.mark.parametrize(("dtype", "epilogue"), PRODUCTS)
 @pytest.mark.parametrize("isa", ROWS)
-def test_same_bits(monkeypatch: pytest.MonkeyPatch, isa: str, dtype: str, epilogue: str) -> None:
+def test_same_bits(monkeypatch: pytest.MonkeyPatch, isa: str, dtype: Any, epilogue: str) -> None:
     """Quick code computes the bits of the code that replaces it, on every path and every row of the host."""
     quick = QuickCode()
     monkeypatch.setattr("tilewright.compiler.kernel.quick_code", quick)

@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tilewright.llvm.merge_objects import merge_objects
-from tilewright.llvm.object_cache import generator_version, object_cache
+from tilewright.llvm.object_cache import generator_version
 from tilewright.llvm.target import CODEGEN_LEVEL, QUICK_LEVEL, emit_object, has_parts
 from tilewright.machine.machine import Machine
 from tilewright.preparing import preparing
+from tilewright.store import object_cache
 
 #: Objects of parts that are kept, of 2 to 30 KiB each.
 _MOST_PARTS = 256

@@ -124,8 +124,8 @@ class Chains(DepthLoops):
             end = f.minimum(closing, f.select(early, before, steps))
             following = self.loop_span(walk, (first, end, 1), list(values))
             closes = f.and_(f.icmp("==", end, closing), f.icmp("<", end, steps))
-            with f.once_if(closes, following[kept:]) as (sums, begin_anew):
-                self._close(f, part, list(sums), totals, f.icmp(">", end, chain))
+            with f.once_if(closes, following[kept:]) as (ended, begin_anew):
+                self._close(f, part, list(ended), totals, f.icmp(">", end, chain))
                 begin_anew(empty)
             advance([end, *following[:kept], *begin_anew.results])
         several = f.icmp(">", steps, chain)
