@@ -22,7 +22,8 @@ from tilewright.errors import (
     SublistLabel,
     TilewrightError,
 )
-from tilewright.ops.einsum.subscripts import find_path, interleaved, lay_over, parse
+from tilewright.ops.einsum.order import find_path
+from tilewright.ops.einsum.subscripts import interleaved, lay_over, parse
 
 PARSED = {
     "ij,jk->ik": (("ij", "jk"), "ik"),

@@ -522,8 +522,9 @@ def test_sums_that_wait_fit_their_scratch(
     types: tuple[str, str | None], strategy: Strategy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a block of 8×16 sums, over several depth blocks: more rows and more columns than it has."""
-    monkeypatch.setattr("tilewright.ops.gemm.nest.SUMS_ROWS", 8)
-    monkeypatch.setattr("tilewright.ops.gemm.nest.SUMS_COLUMNS", 16)
+    for module in ("nest", "cache_blocks"):
+        monkeypatch.setattr(f"tilewright.ops.gemm.{module}.SUMS_ROWS", 8)
+        monkeypatch.setattr(f"tilewright.ops.gemm.{module}.SUMS_COLUMNS", 16)
     blocking = Blocking(mr=4, nr=8, kr=1, mc=8, nc=64, kc=16)
 
     def build(problem: Gemm) -> Program:

@@ -29,7 +29,7 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, depth_unit, panel_bytes
 from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks
 from tilewright.ops.chain.problem import LinearChain
-from tilewright.ops.gemm.nest import balanced, depths_of_blocks, longest_block
+from tilewright.ops.gemm.cache_blocks import balanced, depths_of_blocks, longest_block
 from tilewright.spec.epilogue import Bias
 
 #: Run-time parameters of a chain, in the order of its C signature.

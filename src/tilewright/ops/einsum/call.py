@@ -22,9 +22,9 @@ from tilewright.errors import (
     OutReadOnly,
     OutShape,
 )
+from tilewright.ops.einsum.order import check_search
 from tilewright.ops.einsum.plan import kept_plan
 from tilewright.ops.einsum.run import EinsumOptions, Types, copied_into, run_plan
-from tilewright.ops.einsum.subscripts import check_search
 from tilewright.ops.gemm.gufuncs import in_order, memory_order
 from tilewright.ops.gemm.operands import check_array, find_dtype, result_dtype
 from tilewright.spec.arguments import as_dtype

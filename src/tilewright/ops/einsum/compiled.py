@@ -20,6 +20,7 @@ from tilewright.calls.repeated import repeated_method
 from tilewright.errors import CompiledOperand, OperandCount
 from tilewright.ops.einsum.call import check_out, converted, plain_array, types_of
 from tilewright.ops.einsum.labels import Axes
+from tilewright.ops.einsum.order import check_search, find_path
 from tilewright.ops.einsum.plan import (
     EinsumPlan,
     OperandKey,
@@ -30,7 +31,7 @@ from tilewright.ops.einsum.plan import (
 )
 from tilewright.ops.einsum.run import EinsumOptions, EinsumRun, Types
 from tilewright.ops.einsum.steps import steps_of
-from tilewright.ops.einsum.subscripts import Indexing, check_search, find_path, lay_over
+from tilewright.ops.einsum.subscripts import Indexing, lay_over
 from tilewright.ops.einsum.subscripts import parse as parse_subscripts
 from tilewright.ops.einsum.tree import (
     Leaf,

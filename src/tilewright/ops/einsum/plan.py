@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tilewright.ops.einsum.collapse import Collapse, plan_collapse
 from tilewright.ops.einsum.labels import Axes
+from tilewright.ops.einsum.order import Path, find_path
 from tilewright.ops.einsum.steps import Steps, is_placed, steps_of
 from tilewright.ops.einsum.strategies import PairCosts
-from tilewright.ops.einsum.subscripts import Indexing, Path, find_path, lay_over, parse
+from tilewright.ops.einsum.subscripts import Indexing, lay_over, parse
 from tilewright.ops.einsum.table_pair import TABLE_TYPES
 from tilewright.ops.einsum.tree import Pair, Tree, tree_of_path, walk
 from tilewright.ops.einsum.tree_layout import laid_out

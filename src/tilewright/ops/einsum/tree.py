@@ -15,7 +15,7 @@ from tilewright.errors import (
     TreeSizeMissing,
     shown,
 )
-from tilewright.ops.einsum.subscripts import Path
+from tilewright.ops.einsum.order import Path
 from tilewright.spec.arguments import MAX_SIZE, as_integer, check_items
 
 #: The labels of dimensions with numbers, beyond all letters; a label is one character.

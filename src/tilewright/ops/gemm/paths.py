@@ -10,7 +10,8 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import choose_blocking
 from tilewright.macro.cost import in_place_limits
 from tilewright.macro.prediction import CutProduct, Cycles, Path, Product
-from tilewright.ops.gemm.nest import PathChoice, depth_lets, gemm_nest, instruction_of, paths_of
+from tilewright.ops.gemm.cache_blocks import depth_lets
+from tilewright.ops.gemm.nest import PathChoice, gemm_nest, instruction_of, paths_of
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import Nest
 from tilewright.spec.problem import PRODUCT_SIZES, Strategy

@@ -41,7 +41,7 @@ from tilewright.macro.blocking import (
 )
 from tilewright.macro.cost import RegisterTile
 from tilewright.macro.partition import ROW_TASKS, THREAD_TASKS, parallel, share, tasks
-from tilewright.ops.gemm.nest import balanced
+from tilewright.ops.gemm.cache_blocks import balanced
 from tilewright.ops.mmt4d.problem import TILE_COUNTS, Mmt4d
 from tilewright.spec.functions import UnaryOp
 

@@ -16,7 +16,7 @@ from tilewright.macro.partition import (
     share,
     tasks,
 )
-from tilewright.ops.gemm.nest import balanced
+from tilewright.ops.gemm.cache_blocks import balanced
 from tilewright.ops.gemm.product_nest import Nest
 
 

@@ -36,7 +36,7 @@ from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking, choose_
 from tilewright.macro.partition import (
     parallel,
 )
-from tilewright.ops.gemm.nest import balanced
+from tilewright.ops.gemm.cache_blocks import balanced
 from tilewright.ops.gemm.product_nest import Nest, Sizes, extent, strides_of
 from tilewright.ops.triangular.blocks import column_blocks, kept_rows, task_columns
 from tilewright.ops.triangular.trmm_problem import Side, Trmm

@@ -33,7 +33,7 @@ from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.partition import COLUMN_TASKS, ROW_TASKS, parallel, share, tasks
-from tilewright.ops.gemm.nest import balanced
+from tilewright.ops.gemm.cache_blocks import balanced
 from tilewright.spec.dtype import DType
 
 #: Run-time parameters in the order of the C signature: items, rows and columns in whole panels, depths, and

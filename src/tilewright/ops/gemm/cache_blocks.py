@@ -1,0 +1,240 @@
+"""Loops over cache blocks around one register tile: jc, pc, ic, jr, ir, operands packed or in place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.ir.nodes import (
+    AllOf,
+    AnyOf,
+    Compare,
+    Constant,
+    Expression,
+    Let,
+    Loop,
+    Name,
+    Relation,
+    Slice,
+    Statement,
+    Unless,
+    ceildiv,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.ir.primitives.prefetch import PrefetchRows
+from tilewright.machine.machine import CACHE_LINE
+from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, depth_unit
+from tilewright.macro.partition import (
+    COLUMN_TASKS,
+    LEAST_COLUMN_TILES,
+    LEAST_ROW_TILES,
+    LEAST_TILES,
+    MOVED_WORK,
+    PACKED_PANELS,
+    ROW_TASKS,
+    THREAD_TASKS,
+    bounded,
+    parallel,
+    share,
+    tasks,
+)
+from tilewright.ops.gemm.product_nest import (
+    Nest,
+    decide,
+    ones,
+)
+
+#: The largest strip of A that is prefetched while the one before is used: half of the smallest L1.
+AHEAD_BYTES = 16 << 10
+
+
+def tiling(nest: Nest) -> tuple[Statement, ...]:
+    """A in place; B in place or, one micro-panel at a time, in a small reused buffer.
+
+    The register tile loads vectors of B along n. So a micro-panel is copied first where its lanes are not
+    adjacent, and at the right edge where the row has no masks: the online packing of Fu et al. 2024, §4.1.1.
+    Source: the Tiling of Kuzma et al. 2023, §4.1.3.
+    """
+    if nest.carries:
+        nest = beside_column(nest)
+    readable = (*ones(nest.sizes.cs_b), *nest.whole_tile())
+    nest = replace(nest, first_row=Name("ib"))
+    return walk_columns(
+        nest, nest.column((AllOf(readable),) if readable else ()) if nest.in_place else nest.column_copied()
+    )
+
+
+def walk_columns(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Column after column of tiles, over the rows of a task; A is in place."""
+    sizes, step = nest.sizes, nest.columns_step
+    jb, jn = Name("jb"), Name("jn")
+    area = minimum(Name("mb"), sizes.m) * step
+    body = (nest.depth_loop_of_task(area, *column),) if nest.carries else column
+    inside = Loop("j", jb, minimum(jb + jn, sizes.n), Constant(step), body)
+    rows = parallel("ib", Constant(0), sizes.m, Name("mb"), inside)
+    walk = parallel("jb", Constant(0), sizes.n, jn, rows)
+    # Rows are cut where the columns are too few.
+    least = LEAST_ROW_TILES * nest.tile.mr
+
+    def work(m: Expression) -> Expression:
+        """Multiply-adds of m rows; each element that is read or written counts as `MOVED_WORK` of them."""
+        return (m + MOVED_WORK) * (sizes.n + MOVED_WORK) * (Name("kc") + MOVED_WORK)
+
+    down = ceildiv(bounded(tasks(THREAD_TASKS), work(sizes.m)), maximum(ceildiv(sizes.n, jn), 1))
+    lets = (
+        Let("jn", share(sizes.n, step, bounded(tasks(COLUMN_TASKS), work(minimum(sizes.m, least))))),
+        Let("mb", maximum(share(sizes.m, nest.tile.mr, down), least)),
+    )
+    return (*lets, walk if nest.carries else nest.depth_loop(walk))
+
+
+def packing(nest: Nest, strip: int = 0) -> tuple[Statement, ...]:
+    """The five loops with both operands packed (Kuzma et al. 2023, Algorithm 1).
+
+    With a `strip`, A stays in place, and so many rows of it meet all of the columns before the next ones.
+    """
+    sizes, mr = nest.sizes, nest.tile.mr
+    rows_a_task = share(sizes.m, mr, tasks(ROW_TASKS))
+    block = balanced(sizes.m, nest.blocking.mc, mr)
+    nest = replace(nest, strip=strip)
+    blocks = (
+        Let("mc", minimum(strip or block, rows_a_task if strip else maximum(rows_a_task, LEAST_TILES * mr))),
+        Let("nc", balanced(sizes.n, nest.blocking.nc // nest.parts, nest.columns_step)),
+    )
+    jc = Loop("jc", Constant(0), sizes.n, Name("nc"), _row_blocks(nest, Constant(0), sizes.m, "nc"))
+    if not nest.carries:
+        return (*blocks, jc)
+    # Unfinished sums cannot be stored in C, which would round them. They are kept in a separate block; each
+    # block of C then completes the whole depth before the next one begins.
+    place = (Name("i") - Name("ib")) * SUMS_COLUMNS + (Name("j") - Name("jc")) * nest.parts
+    sums = Slice("block_sums", place, (Constant(SUMS_COLUMNS), Constant(1)))
+    nest = replace(nest, sums=sums)
+    rows = SUMS_ROWS // nest.tile.mr * nest.tile.mr
+    columns = min(SUMS_COLUMNS // nest.tile.nr * nest.tile.nr, nest.blocking.nc) // nest.parts
+    end = minimum(Name("ib") + rows, sizes.m)
+    several = (
+        Let("nc", balanced(sizes.n, columns, nest.columns_step)),
+        Loop(
+            "jc",
+            Constant(0),
+            sizes.n,
+            Name("nc"),
+            (Loop("ib", Constant(0), sizes.m, Constant(rows), _row_blocks(nest, Name("ib"), end, "nc")),),
+        ),
+    )
+    one = Compare(Relation.LE, Name("depths"), Name("kc"))
+    single = replace(nest, sums=replace(sums, offset=Constant(0)))  # which one block does not touch
+    alone = (
+        blocks[1],
+        Loop("jc", Constant(0), sizes.n, Name("nc"), _row_blocks(single, Constant(0), sizes.m, "nc")),
+    )
+    return (blocks[0], *decide(AnyOf((AllOf((one,)),)), alone, several))
+
+
+def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tuple[Statement, ...]:
+    """The loops pc, ic, jr and ir over rows begin .. end and the columns of block jc."""
+    sizes, tile, step = nest.sizes, nest.tile, nest.columns_step
+    jc, ic, jj, jp = (Name(axis) for axis in ("jc", "ic", "jj", "jp"))
+    columns = minimum(nest.columns_step, sizes.n - Name("j"))
+    ir = Loop(
+        "i",
+        ic,
+        minimum(ic + Name("mc"), end),
+        Constant(tile.mr),
+        (nest.matmul(nest.a_in_place() if nest.strip else nest.a_panel(), nest.b_panel(), columns),),
+    )
+    last = Name("jend")
+    ahead = _next_strip(nest, end) if nest.strip else ()
+    jr = Loop("j", jj, minimum(jj + Name("jn"), last), Constant(step), (*ahead, ir))
+    rows = () if nest.a in nest.packed or nest.strip else (nest.pack_a(minimum(Name("mc"), end - ic)),)
+    blocks = parallel("ic", begin, end, Name("mc"), parallel("jj", jc, last, Name("jn"), *rows, jr))
+    pack_b = nest.pack_b(jp, minimum(Name("np"), last - jp), jp - jc)
+    panels = () if nest.b in nest.packed else (parallel("jp", jc, last, Name("np"), pack_b),)
+    # Columns are cut where the blocks of rows are too few.
+    across = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(end - begin, Name("mc")), 1))
+    return (
+        Let("jend", minimum(jc + Name(nc), sizes.n)),
+        Let("jn", maximum(share(last - jc, step, across), LEAST_COLUMN_TILES * step)),
+        *((Let("np", share(last - jc, PACKED_PANELS * step, tasks(COLUMN_TASKS))),) if panels else ()),
+        nest.depth_loop(*panels, blocks),
+    )
+
+
+def _next_strip(nest: Nest, end: Expression) -> tuple[Statement, ...]:
+    """Prefetches the next strip of A, a part beside each column of tiles.
+
+    Hardware does not follow its rows where they are short, as of tall products. Strips that take more than
+    `AHEAD_BYTES` have long rows, and would evict each other.
+    """
+    sizes, size = nest.sizes, (nest.types.a if nest.a == "a" else nest.types.b).size
+    if sizes.cs_a != Constant(1) and nest.words != ():
+        return ()
+    line = CACHE_LINE // size
+    jj, here, rows = Name("jj"), Name("ic") + Name("mc"), Name("mc")
+    columns = ceildiv(minimum(jj + Name("jn"), Name("jend")) - jj, nest.columns_step)
+    part = roundup(ceildiv(Name("depth"), columns), line)
+    begin = ceildiv(Name("j") - jj, nest.columns_step) * part
+    source = Slice(nest.a, here * sizes.rs_a + Name("pc") + begin, (sizes.rs_a, Constant(1)))
+    fetch = PrefetchRows(source, minimum(rows, end - here), minimum(part, Name("depth") - begin))
+    wanted = (
+        Compare(Relation.LT, begin, Name("depth")),
+        Compare(Relation.LT, here, end),
+        Compare(Relation.LE, rows * Name("depth"), Constant(AHEAD_BYTES // size)),
+        *ones(sizes.cs_a),
+    )
+    return decide(AnyOf((AllOf(wanted),)), (fetch,), ())
+
+
+def balanced(extent: Expression, block: int, unit: int) -> Expression:
+    """`extent` in equal parts of at most `block`, each a multiple of `unit`.
+
+    An extent of 0 gives 0, and its loops make no turn or one empty one.
+    """
+    parts = maximum(ceildiv(extent, block), 1)
+    return maximum(roundup(ceildiv(extent, parts), unit), unit)
+
+
+def depth_lets(nest: Nest) -> tuple[Let, Let]:
+    """The depth to walk (none where alpha is 0), and kc, which depends on k alone (docs/promises.md, 5)."""
+    sizes = nest.sizes
+    kc = depths_of_blocks(sizes.k, most_depths(nest), depth_step(nest), _chain(nest))
+    return Let("depths", Unless("alpha", sizes.k)), Let("kc", kc)
+
+
+def depths_of_blocks(k: Expression, most: int, unit: int, chain: int) -> Expression:
+    """kc: the depth in equal blocks of at most `most`, which are multiples of a unit.
+
+    Several blocks end where chains of sums end, so that every nest closes the same ones.
+    """
+    if not unit < chain <= most:
+        return balanced(k, most, unit)
+    return minimum(balanced(k, most, chain), maximum(roundup(k, unit), unit))
+
+
+def longest_block(kc: int, unit: int, chain: int) -> int:
+    """The longest block of depths, at most kc: whole units, and whole chains if it has any."""
+    most = max(unit, kc // unit * unit)
+    return most // chain * chain if 0 < chain < most else most
+
+
+def _chain(nest: Nest) -> int:
+    """Depths of one chain of sums, in elements of the operands."""
+    return nest.instruction.sum_depths // nest.parts
+
+
+def depth_step(nest: Nest) -> int:
+    """kc is a multiple of this: whole steps of the instruction, whole groups; both are powers of two."""
+    return max(depth_unit(nest.instruction), nest.weights.group if nest.weights else 0)
+
+
+def most_depths(nest: Nest) -> int:
+    """Depths of the longest panels: whole units, which `_balanced` does not exceed."""
+    unit = depth_step(nest)
+    return longest_block(-(-nest.blocking.kc // nest.parts // unit) * unit, unit, _chain(nest))
+
+
+def beside_column(nest: Nest) -> Nest:
+    """Buffer for the sums of a narrower C between depth blocks, for a column of a few tiles."""
+    row = nest.tile.nr
+    return replace(nest, sums=Slice("sums", Name("i") * row, (Constant(row), Constant(1))))
