@@ -61,7 +61,7 @@ def test_repr_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*arguments: object, **keywords: object) -> None:
         raise AssertionError("repr compiles")
 
-    for name in ("run_stages", "emit_assembly", "Linked"):
+    for name in ("_run_stages", "emit_assembly", "Linked"):
         monkeypatch.setattr(kernel_module, name, refused)
     assert "flops" in repr(kernel)
     assert "assembly" not in kernel.__dict__

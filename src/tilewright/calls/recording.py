@@ -409,13 +409,13 @@ class Recording:
 
     def _found(self, address: Any) -> tuple[int, int] | None:
         """An address as a base and bytes from there; bases of new arrays are negative."""
+        if not isinstance(address, int):  # None, or an array of pointers
+            return None if address else (_NUMBER, 0)
         begun = self._starts.get(address)
         if begun is not None:
             return begun, 0
         if not address:
             return _NUMBER, 0
-        if not isinstance(address, int):
-            return None
         for low, high, start, base in reversed(self._places):
             if low <= address < high or address == start:
                 return base, address - start

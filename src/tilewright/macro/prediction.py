@@ -220,11 +220,11 @@ class CutProduct:
         m, n, k = product[:3]
         a, b, c = self._sizes(product)
         cut = self.blocking
-        kc = min(cut.kc, k)
+        kc = max(min(cut.kc, k), 1)
         multiply, tiles = self._tiles(product, from_l2=self._panel_feed(kc))
         packing, read = self._packing(k * n, self.types.b.size, self._level(b))
         panels = self.instruction.b.bytes(kc * min(n, cut.nc))
-        blocks = ceil(k / cut.kc)
+        blocks = max(ceil(k / cut.kc), 1)
         streams = self._sum(
             read,
             (self._level(panels), ceil(m / self.strip) * self.instruction.b.bytes(k * n)),
@@ -246,7 +246,7 @@ class CutProduct:
             lines = product.m * ceil(product.k * size / l1.line)
             return lines * core.set_conflict_cycles
         # Each column of a tile is lines of its own, which the next depths use again if the cache holds them.
-        depths = min(self.blocking.kc, product.k)
+        depths = max(min(self.blocking.kc, product.k), 1)
         if rows_held(product.cs_a * size, l1) >= depths:
             return 0.0
         return product.m * product.k / max(1, l1.line // size) * core.l2_line_cycles
@@ -255,13 +255,13 @@ class CutProduct:
         m, n, k = product[:3]
         a, b, c = self._sizes(product)
         cut, core = self.blocking, self.machine.core
-        kc = min(cut.kc, k)
+        kc = max(min(cut.kc, k), 1)
         multiply, tiles = self._tiles(product, from_l2=self._panel_feed(kc))
         of_b, read_b = self._packing(k * n, self.types.b.size, self._level(b))
         of_a, read_a = self._packing(m * k * ceil(n / cut.nc), self.types.a.size, self._level(a))
         of_a *= TRANSPOSED_PACKING if product.cs_a == 1 else 1.0
         panels = self.instruction.b.bytes(kc * min(n, cut.nc))
-        blocks = ceil(k / cut.kc)
+        blocks = max(ceil(k / cut.kc), 1)
         streams = self._sum(
             read_a,
             read_b,
@@ -277,7 +277,7 @@ class CutProduct:
         m, n, k = product[:3]
         a, b, _ = self._sizes(product)
         cut = self.blocking
-        kc = min(cut.kc, k)
+        kc = max(min(cut.kc, k), 1)
         multiply, tiles = self._tiles(product, from_l2=self._panel_feed(kc))
         across = ceil(n / cut.nr)
         rows_of_a = (self._level(m * kc * self.types.a.size), a * across)

@@ -50,8 +50,9 @@ CONTRACTIONS: tuple[tuple[str, dict[str, int]], ...] = (
     ("dbea,ec->abcd", {"a": 20, "b": 3, "c": 5, "d": 35, "e": 7}),
     ("gdab,efgc->abcdef", {"a": 4, "b": 17, "c": 18, "d": 2, "e": 3, "f": 33, "g": 3}),
 )
-#: Lines of LLVM IR of the kernel for AVX-512, with a few to spare; there were 5,272 once.
-MOST_LINES = 2600
+#: Lines of LLVM IR of the kernel for AVX-512, with a few to spare; there were 5,272 once. A sixth of them
+#: close chains of sums.
+MOST_LINES = 3200
 
 each_contraction = pytest.mark.parametrize(
     ("subscripts", "sizes"), CONTRACTIONS, ids=[f"{c[0]}-{n}" for n, c in enumerate(CONTRACTIONS)]

@@ -66,6 +66,7 @@ def test_predictions_are_at_least_the_multiply_adds(name: str) -> None:
     for sizes in (
         (1, 500, 300),
         (7, 64, 2000),
+        (5, 6, 0),
         (64, 64, 64),
         (300, 1, 400),
         (513, 700, 129),

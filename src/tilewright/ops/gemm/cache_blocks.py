@@ -207,7 +207,7 @@ def depths_of_blocks(k: Expression, most: int, unit: int, chain: int) -> Express
 
     Several blocks end where chains of sums end, so that every nest closes the same ones.
     """
-    if not unit < chain <= most:
+    if not unit < chain <= most or chain % unit:
         return balanced(k, most, unit)
     return minimum(balanced(k, most, chain), maximum(roundup(k, unit), unit))
 
@@ -215,7 +215,7 @@ def depths_of_blocks(k: Expression, most: int, unit: int, chain: int) -> Express
 def longest_block(kc: int, unit: int, chain: int) -> int:
     """The longest block of depths, at most kc: whole units, and whole chains if it has any."""
     most = max(unit, kc // unit * unit)
-    return most // chain * chain if 0 < chain < most else most
+    return most // chain * chain if 0 < chain < most and chain % unit == 0 else most
 
 
 def _chain(nest: Nest) -> int:

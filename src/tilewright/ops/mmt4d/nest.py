@@ -41,7 +41,7 @@ from tilewright.macro.blocking import (
 )
 from tilewright.macro.cost import RegisterTile
 from tilewright.macro.partition import ROW_TASKS, THREAD_TASKS, parallel, share, tasks
-from tilewright.ops.gemm.cache_blocks import balanced
+from tilewright.ops.gemm.cache_blocks import balanced, depths_of_blocks, longest_block
 from tilewright.ops.mmt4d.problem import TILE_COUNTS, Mmt4d
 from tilewright.spec.functions import UnaryOp
 
@@ -59,12 +59,14 @@ class Mmt4dCut:
         place.
     in_place : whether the caller's tiles are read in place.
     step, interleave_a : depths that the multiply instruction takes, and those of A that are adjacent.
+    chain : depths of one chain of sums; 0 if sums are exact.
     """
 
     blocking: Blocking
     in_place: bool
     step: int
     interleave_a: int
+    chain: int
 
 
 def share_of_rate(isa: Isa, instruction: TileFma, tile: RegisterTile) -> float:
@@ -134,9 +136,9 @@ def choose_mmt4d(problem: Mmt4d, machine: Machine) -> Mmt4dCut:
         kr=one.kr,
         mc=down(usual.mc, rows),
         nc=down(usual.nc, columns),
-        kc=down(usual.kc, depth),
+        kc=longest_block(usual.kc, depth, one.sum_depths),
     )
-    return Mmt4dCut(blocking, tile is not None, one.k, one.interleave_a)
+    return Mmt4dCut(blocking, tile is not None, one.k, one.interleave_a, one.sum_depths)
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,7 @@ def in_place(problem: Mmt4d, cut: Mmt4dCut, unit: int) -> tuple[Statement, ...]:
     )
     rows_a_task = share(sizes.m, m0, tasks(ROW_TASKS))
     return (
-        Let("kc", balanced(sizes.k, tile.kc, unit)),
+        Let("kc", depths_of_blocks(sizes.k, tile.kc, unit, cut.chain)),
         Let("mc", minimum(balanced(sizes.m, tile.mc, m0), rows_a_task)),
         Let("nc", balanced(sizes.n, tile.nc, n0)),
         Loop("jc", Constant(0), sizes.n, Name("nc"), columns_block),
@@ -309,7 +311,7 @@ def repacked(problem: Mmt4d, cut: Mmt4dCut, unit: int) -> tuple[Statement, ...]:
     ib_loop = parallel("ib", Constant(0), sizes.m, Name("rows_step"), *block)
     across = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(sizes.m, Name("rows_step")), 1))
     return (
-        Let("kc", balanced(sizes.k, tile.kc, unit)),
+        Let("kc", depths_of_blocks(sizes.k, tile.kc, unit, cut.chain)),
         Let("rows_step", minimum(rows_held, share(sizes.m, rows, tasks(THREAD_TASKS)))),
         Let("columns_step", minimum(columns_held, share(sizes.n, columns, across))),
         parallel("jb", Constant(0), sizes.n, Name("columns_step"), ib_loop),
