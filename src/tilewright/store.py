@@ -74,6 +74,53 @@ def default_directory() -> Path:
     return user_cache_path("tilewright") / "objects"
 
 
+class PrivateDirectory:
+    """A directory that belongs to this user and that nobody else may enter.
+
+    Parameters
+    ----------
+    path : of the directory; it is made with mode 0700 when something is to be written.
+    noun : what it is, for the one warning that says why it is not used.
+    """
+
+    def __init__(self, path: Path, noun: str) -> None:
+        self.path, self.noun = path, noun
+        self._complained = False
+
+    def complain(self, reason: str) -> None:
+        """Says once why the directory is not used."""
+        if not self._complained:
+            self._complained = True
+            logger.warning("%s %s is not used: %s", self.noun, self.path, reason)
+
+    def trusted(self) -> bool:
+        """Whether the directory is ours and nobody else may write it; asked anew for each access."""
+        try:
+            found = self.path.lstat()
+        except OSError:
+            return False
+        if not stat.S_ISDIR(found.st_mode):
+            self.complain("it is not a directory")
+        elif hasattr(os, "getuid") and found.st_uid != os.getuid():
+            self.complain("it belongs to another user")
+        elif os.name == "posix" and found.st_mode & 0o077:
+            self.complain(f"others may access it (mode {stat.S_IMODE(found.st_mode):o}; needs 700)")
+        else:
+            return True
+        return False
+
+    def make(self) -> bool:
+        """Makes the directory if it is missing; whether it is there and trusted."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                self.path.mkdir(mode=0o700)
+        except OSError as error:
+            self.complain(str(error))
+            return False
+        return self.trusted()
+
+
 class ObjectCache:
     """Object files in one directory.
 
@@ -85,46 +132,12 @@ class ObjectCache:
 
     def __init__(self, directory: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.directory, self.limit_bytes = directory, limit_bytes
-        self._complained = False
+        self._private = PrivateDirectory(directory, "object cache")
         self._swept = False
-
-    # --- trust ------------------------------------------------------------------------------
-
-    def _complain(self, reason: str) -> None:
-        if not self._complained:
-            self._complained = True
-            logger.warning("object cache %s is not used: %s", self.directory, reason)
-
-    def _trusted(self) -> bool:
-        """Whether the directory is ours and nobody else may write it; asked anew for each access."""
-        try:
-            found = self.directory.lstat()
-        except OSError:
-            return False
-        if not stat.S_ISDIR(found.st_mode):
-            self._complain("it is not a directory")
-        elif hasattr(os, "getuid") and found.st_uid != os.getuid():
-            self._complain("it belongs to another user")
-        elif os.name == "posix" and found.st_mode & 0o077:
-            self._complain(f"others may access it (mode {stat.S_IMODE(found.st_mode):o}; needs 700)")
-        else:
-            return True
-        return False
-
-    def _make(self) -> bool:
-        """The directory exists and is trusted."""
-        try:
-            self.directory.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileExistsError):
-                self.directory.mkdir(mode=0o700)
-        except OSError as error:
-            self._complain(str(error))
-            return False
-        return self._trusted()
 
     def writable(self) -> bool:
         """Whether entries can be stored: the directory is there, or could be made, and is trusted."""
-        return self._make() and os.access(self.directory, os.W_OK)
+        return self._private.make() and os.access(self.directory, os.W_OK)
 
     # --- access -----------------------------------------------------------------------------
 
@@ -133,7 +146,7 @@ class ObjectCache:
 
     def load(self, key: bytes) -> bytes | None:
         """The object of a key, or None where there is none that can be trusted."""
-        if not self._trusted():
+        if not self._private.trusted():
             return None
         path = self._path(key)
         try:
@@ -154,7 +167,7 @@ class ObjectCache:
 
     def store(self, key: bytes, payload: bytes) -> None:
         """Writes an object; a cache that cannot be written is left alone, and said so once."""
-        if not self._make():
+        if not self._private.make():
             return
         header = _HEADER.pack(MAGIC, key, len(payload), hashlib.sha256(payload).digest())
         if not self._swept:
@@ -170,7 +183,7 @@ class ObjectCache:
                 Path(name).unlink(missing_ok=True)
                 raise
         except OSError as error:
-            self._complain(str(error))
+            self._private.complain(str(error))
             return
         # Looking at every file takes longer than writing one. A chance in proportion to the bytes written
         # bounds what is expected to be there too much, however many processes write a little each.
@@ -184,7 +197,7 @@ class ObjectCache:
         return tuple(sorted(self._scan(), key=lambda entry: entry.used))
 
     def _scan(self) -> Iterator[Entry]:
-        if not self._trusted():
+        if not self._private.trusted():
             return
         for path in self.directory.glob("*" + SUFFIX):
             with contextlib.suppress(OSError):  # another process may have removed it
@@ -197,7 +210,7 @@ class ObjectCache:
 
         Temporary files of killed writers are removed too, once they are old.
         """
-        if self._trusted():
+        if self._private.trusted():
             remove_stale(self.directory, _NEW)
         entries = self.entries()
         total = sum(entry.size for entry in entries)
