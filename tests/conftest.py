@@ -14,6 +14,8 @@ import pytest
 # Before NumPy is imported, also in child processes: NumPy computes references on one thread. Idle threads of
 # OpenBLAS spin between the products of a test, which takes the cores from the other workers.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Kernels are those that the models choose, whatever was tuned on this host.
+os.environ.setdefault("TILEWRIGHT_TUNING", "0")
 sys.path[:0] = [str(Path(__file__).parent / "shared"), str(Path(__file__).parent)]
 
 

@@ -38,6 +38,8 @@ READ = [
     ({"TILEWRIGHT_HUGE_PAGES": "Off"}, Settings(huge_pages=False)),
     ({"TILEWRIGHT_HUGE_PAGES": "yes"}, Settings(huge_pages=True)),
     ({"TILEWRIGHT_MEASURE": "0"}, Settings(measure=False)),
+    ({"TILEWRIGHT_TUNING": "off"}, Settings(tuning="")),
+    ({"TILEWRIGHT_TUNING": "found.json"}, Settings(tuning="found.json")),
 ]
 
 

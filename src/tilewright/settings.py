@@ -61,6 +61,7 @@ class Settings:
     spin_us: float | None = None
     huge_pages: bool = True
     measure: bool = True
+    tuning: str | None = None
     cache: bool = True
     cache_dir: str | None = None
     cache_bytes: int | None = None
@@ -132,6 +133,11 @@ def _parse_text(_name: str, text: str) -> str:
     return text
 
 
+def _parse_file(_name: str, text: str) -> str:
+    """The name of a file; empty for a word that means off."""
+    return "" if text.lower() in _FALSE else text
+
+
 def _parse_openmp_threads(_name: str, text: str) -> int | None:
     """The outermost level of OpenMP's list of thread counts, as OpenMP 5.2 §21.1.2 defines it.
 
@@ -191,6 +197,12 @@ VARIABLES: tuple[Variable, ...] = (
         "measure",
         _parse_flag,
         "measure a core that no table describes, once, and plan with its figures (default 1)",
+    ),
+    Variable(
+        "TILEWRIGHT_TUNING",
+        "tuning",
+        _parse_file,
+        "file of what `tilewright tune` found, in place of the user's own; 0: plan by the models alone",
     ),
     Variable("TILEWRIGHT_CACHE", "cache", _parse_flag, "keep compiled objects on disk (default 1)"),
     Variable("TILEWRIGHT_CACHE_DIR", "cache_dir", _parse_text, "directory of the object cache"),

@@ -32,6 +32,8 @@ from tilewright.machine.probe import (
     read_quota,
     this_host,
 )
+from tilewright.machine.tuning import Tuning
+from tilewright.machine.tuning_file import kept_tunings, tuning_path
 from tilewright.settings import MOST, MOST_NUMBER, Settings, check_positive, read_settings, variable_of
 from tilewright.spec.arguments import check_text
 from tilewright.store import store_for
@@ -79,6 +81,7 @@ class HostFacts:
     core : the row of the micro-architecture; the defaults if no row describes it.
     kind : the kind of CPU that measurements are kept for: all that figures of a core depend on.
     measurement : what was measured of a core without a row; None if nothing was, or it is not to be used.
+    tunings : constants that `tilewright tune` replaced on such a CPU.
     named : whether the user specified the CPU or features.
     """
 
@@ -99,6 +102,7 @@ class HostFacts:
     core: Fact[Core]
     kind: Fact[str]
     measurement: Fact[Measurement | None]
+    tunings: Fact[tuple[Tuning, ...]]
     named: bool = False
 
     @property
@@ -124,6 +128,7 @@ class HostFacts:
             named=self.named,
             core=self.core.value,
             measurement=self.measurement.value,
+            tunings=self.tunings.value,
         )
 
     def table(self) -> tuple[tuple[str, str, str], ...]:
@@ -230,6 +235,7 @@ def detect_host(
     kind = _kind(
         cpu.value if identity.value is None else str(identity.value), isa.value, caches, place.page_bytes
     )
+    named = bool(wishes.text("cpu") or wishes.text("features"))
     return HostFacts(
         triple=Fact(processor.triple, "LLVM process triple"),
         cpu=cpu,
@@ -248,7 +254,8 @@ def detect_host(
         core=core,
         kind=kind,
         measurement=_kept(core.value, kind.value, wishes.settings),
-        named=bool(wishes.text("cpu") or wishes.text("features")),
+        tunings=_kept_tunings(kind.value, wishes.settings, named=named),
+        named=named,
     )
 
 
@@ -284,6 +291,15 @@ def _kept(core: Core, kind: str, settings: Settings) -> Fact[Measurement | None]
         return Fact(None, variable_of("measure"))
     found = kept_measurement(store_for(settings), kind)
     return Fact(found, "nothing kept" if found is None else "measured before, kept in the object cache")
+
+
+def _kept_tunings(kind: str, settings: Settings, *, named: bool) -> Fact[tuple[Tuning, ...]]:
+    """What `tilewright tune` found on such a CPU; nothing for a CPU or features that the user named."""
+    path = tuning_path(settings, kind)
+    if path is None or named:
+        return Fact((), variable_of("tuning") if path is None else "the CPU or features are named")
+    found = kept_tunings(settings, kind)
+    return Fact(found, str(path) if found else "nothing kept")
 
 
 def _usable_cores(affinity: Fact[int], quota: Fact[float | None]) -> Fact[int]:

@@ -13,6 +13,7 @@ from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa import Isa, Lowering
 from tilewright.machine.isa_rows import ISAS, usable_isas
 from tilewright.machine.measure import Measurement
+from tilewright.machine.tuning import Tuning
 from tilewright.spec.records import set_fields
 
 #: Bytes between two prefetches and of aligned stack buffers: the smallest cache line of the catalogued CPUs.
@@ -94,6 +95,7 @@ class Machine:
         row describes it.
     measurement : what was measured of a core without a row. The register tile and kc, and so the order of
         sums, do not depend on it: they follow from `isa` and `core_row`.
+    tunings : constants that `tilewright tune` replaced for the row of this host; none of other machines.
     """
 
     name: str
@@ -111,6 +113,7 @@ class Machine:
     named: bool = False
     core: Core = field(default=_OF_CPU, hash=False)
     measurement: Measurement | None = None
+    tunings: tuple[Tuning, ...] = ()
 
     def __post_init__(self) -> None:
         check_calling(self.triple, self.arch, [entry for entry in self.features.split(",") if entry])
@@ -185,11 +188,16 @@ class Machine:
             streaming_bits=self.streaming_bits,
             core=self.core,
             measurement=self.measurement,
+            tunings=(),
         )
+
+    def tuning(self, types: str) -> Tuning | None:
+        """The constants that are replaced for products of some types."""
+        return next((tuning for tuning in self.tunings if tuning.types == types), None)
 
     def with_lowering(self, lowering: Lowering) -> Machine:
         """The same machine with another lowering of tile products."""
-        return self if lowering is Lowering.TARGET else replace(self, isa=self.isa.generic())
+        return self if lowering is Lowering.TARGET else self._with_row(self.isa.generic())
 
     def with_isa(self, isa: Isa) -> Machine:
         """The same machine limited to another row.
@@ -203,7 +211,11 @@ class Machine:
         if missing:
             usable = ", ".join(row.name for row in usable_isas(self.arch, enabled_features(self.features)))
             raise IsaNotOnHost(isa=isa.name, features=", ".join(missing), usable=usable)
-        return replace(self, isa=isa)
+        return self._with_row(isa)
+
+    def _with_row(self, isa: Isa) -> Machine:
+        """The same machine with another row, whose constants were not tuned."""
+        return replace(self, isa=isa, tunings=self.tunings if isa == self.isa else ())
 
 
 def runs_on(machine: Machine, host: Machine) -> bool:

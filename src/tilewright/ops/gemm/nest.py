@@ -31,6 +31,7 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking
 from tilewright.macro.cost import InPlaceLimits, in_place_limits
 from tilewright.macro.prediction import Path
+from tilewright.macro.tuned import tuned_limits
 from tilewright.ops.gemm.cache_blocks import (
     beside_column,
     depth_lets,
@@ -227,6 +228,8 @@ def lay_gemm(
     """
     types, blocking, isa = nest.types, nest.blocking, machine.isa
     limits = in_place_limits(machine, nest.instruction, blocking.mr, blocking.nr, types)
+    if not nest.packed and not nest.weights:
+        limits = tuned_limits(machine, types, limits, blocking.mr)
     match strategy:
         case _ if nest.packed or nest.weights:
             body = _prepacked(nest, limits, isa)

@@ -170,6 +170,8 @@ def _shown(name: str, value: object) -> str:
         return " ".join(feature[1:] for feature in str(value).split(",") if feature.startswith("+"))
     if isinstance(value, int) and name.endswith(("size", "bytes")):
         return f"{value / 1024:g} KiB"
+    if isinstance(value, list):
+        return "; ".join(map(str, value)) or "none"
     return "none" if value is None else str(value)
 
 

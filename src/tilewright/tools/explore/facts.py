@@ -11,6 +11,7 @@ from tilewright.machine.cores import Core, CpuIdentity
 from tilewright.machine.isa import Isa
 from tilewright.machine.measure import Measurement
 from tilewright.machine.probe import CacheFacts, Fact
+from tilewright.machine.tuning import Tuning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,8 +40,23 @@ def plain(value: object, *, origins: bool = False) -> Any:
             return str(value)
         case Measurement():
             return asdict(value)
+        case tuple():
+            return [plain(one) for one in value]
+        case Tuning():
+            return f"{value.types}: {tuning_text(value)}"
         case _:
             return value
+
+
+def tuning_text(tuning: Tuning) -> str:
+    """The constants of a tuning that are replaced.
+
+    >>> from tilewright.machine.tuning import TunedConstant
+    >>> tuning_text(Tuning("f32", (TunedConstant("mr", 6, 6), TunedConstant("strip", 6, 12))))
+    'strip 6 -> 12'
+    """
+    changed = [one for one in tuning.constants if one.model != one.value]
+    return ", ".join(f"{one.name} {one.model} -> {one.value}" for one in changed)
 
 
 def machine_facts(facts: HostFacts, *, origins: bool = False) -> dict[str, Any]:
