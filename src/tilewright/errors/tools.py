@@ -71,3 +71,18 @@ class OutputNotWritable(TilewrightError, OSError):
     """An output file cannot be written."""
 
     message = "cannot write {path}: {reason}; choose another file"
+
+
+class OtherBits(TilewrightError, ArithmeticError):
+    """A kernel with tuned constants gives another result than the models' kernel."""
+
+    message = (
+        "{problem}: with the constants {constants} the result has other bits than without; nothing was kept; "
+        "please report this"
+    )
+
+
+class ScriptFailed(TilewrightError, RuntimeError):
+    """A program whose products were to be recorded failed, or made no product that is tuned."""
+
+    message = "{script}: {reason}; nothing was measured"

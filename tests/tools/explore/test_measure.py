@@ -226,6 +226,7 @@ CALLS = {
     ("u8i8", None, "tilewright-generic"): ("u8i8i32", "tilewright, u8i8i32, generic lowering"),
     ("c64", None, "tilewright"): ("c64", "tilewright, c64"),
     ("f32", None, "tilewright-avx2"): ("f32", "tilewright, f32, kernels of the row avx2"),
+    ("f32", None, "tilewright-model"): ("f32", "tilewright, f32, without tuned constants"),
     ("f32", None, "numpy-best"): ("f32", "numpy.matmul(f32, f32)"),
     ("bf16", None, "jax"): ("bf16", "jax.jit(jax.numpy.matmul)(bf16, bf16)"),
 }

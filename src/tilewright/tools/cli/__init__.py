@@ -24,6 +24,10 @@ COMMANDS = {
     "opt": ("tilewright.tools.cli.loops:optimiser", "Replace matrix products in LLVM IR by kernels."),
     "cc": ("tilewright.tools.cli.loops:driver", "Run a compiler and replace matrix products by kernels."),
     "bench": ("tilewright.tools.cli.bench:app", "Measure speed against peers and the peak."),
+    "tune": (
+        "tilewright.tools.cli.tune:app",
+        "Measure constants of the models on this CPU and keep those that are faster.",
+    ),
     "emit": ("tilewright.tools.cli.emit:app", "Write generated code and kernel libraries."),
     "cache": ("tilewright.tools.cli.cache:app", "The object cache on disk: show, clear, prune."),
 }

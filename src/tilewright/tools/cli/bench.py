@@ -44,8 +44,9 @@ def bench_gemm(
         str | None,
         typer.Option(
             help="Comma list of numpy, numpy-best, torch, jax, onnxruntime, tilewright-f32, "
-            "tilewright-generic, tilewright-avx2; may be empty. By default numpy, or torch where NumPy lacks "
-            "the type. numpy runs as shipped; numpy-best with the fastest OPENBLAS_CORETYPE."
+            "tilewright-generic, tilewright-avx2, tilewright-model (without tuned constants); may be empty. "
+            "By default numpy, or torch where NumPy lacks the type. numpy runs as shipped; numpy-best with "
+            "the fastest OPENBLAS_CORETYPE."
         ),
     ] = None,
     trans: Annotated[str, typer.Option(help="Operands that are transposed views: n, a, b or ab.")] = "n",

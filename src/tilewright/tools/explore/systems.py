@@ -127,6 +127,7 @@ class Tilewright:
     dtype : computes in this type whatever is wanted.
     lowering : who writes the tile products (`tilewright.compile`).
     isa : the instruction-set row it is limited to, by `TILEWRIGHT_ISA`.
+    tuned : whether it uses what `tilewright tune` found.
     """
 
     name: str = "tilewright"
@@ -134,10 +135,12 @@ class Tilewright:
     dtype: DType | None = None
     lowering: str = "target"
     isa: str | None = None
+    tuned: bool = True
 
     def environments(self, threads: int) -> tuple[Environment, ...]:  # noqa: ARG002
-        """The caller's settings, and the row where one is given."""
-        return ({} if self.isa is None else {variable_of("isa"): self.isa},)
+        """The caller's settings, the row where one is given, and whether tuning is off."""
+        row = {} if self.isa is None else {variable_of("isa"): self.isa}
+        return (row if self.tuned else {**row, variable_of("tuning"): "0"},)
 
     def types(self, wanted: ProductTypes) -> ProductTypes:
         """What is wanted, or a product of one type."""
@@ -146,6 +149,7 @@ class Tilewright:
     def call(self, types: ProductTypes) -> str:
         """`matmul`, or a kernel of a target or a lowering."""
         row = "" if self.isa is None else f", kernels of the row {self.isa}"
+        row += "" if self.tuned else ", without tuned constants"
         return f"tilewright, {types.name}{row}" + (", generic lowering" if self.lowering != "target" else "")
 
     def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:  # noqa: ARG002
@@ -369,11 +373,13 @@ PEERS: tuple[System, ...] = (
     Jax(),
     OnnxRuntime(),
 )
-#: Products of the same sizes that tilewright computes in another way: what a type, a lowering or a row costs.
+#: Products of the same sizes that tilewright computes in another way: what a type, a lowering or a row
+#: costs, and what tuning gains.
 VARIANTS: tuple[System, ...] = (
     Tilewright("tilewright-f32", dtype=F32),
     Tilewright("tilewright-generic", lowering="generic"),
     Tilewright("tilewright-avx2", isa="avx2"),
+    Tilewright("tilewright-model", tuned=False),
 )
 SYSTEMS: tuple[System, ...] = (*PEERS, *VARIANTS, TILEWRIGHT)
 #: Names of systems that are tilewright itself, of products and of attention.

@@ -104,27 +104,36 @@ class Worker:
     def _prepare(self, case: Measured, seed: int) -> TimedProduct:
         """Allocate, compute once, check the result, warm up, and count the calls of one measurement."""
         started = case.start(self.system, seed, self.threads, self.target)
-        product = started.product
-        first = _seconds(product.run, 1)
+        first = _seconds(started.product.run, 1)
         started.check()
-        long = first > WARM_FROM_SECONDS
-        seconds, spent = (first, first) if long else (_seconds(product.run, 1), 0.0)
-        while spent < WARM_UP_SECONDS:
-            calls = _calls_lasting(MEASUREMENT_SECONDS, seconds)
-            total = _seconds(product.run, calls)
-            seconds = total / calls
-            spent += total
-        calls = _calls_lasting(MEASUREMENT_SECONDS, seconds)
-        untimed = math.ceil(calls / 4) if seconds < UNTIMED_BELOW_SECONDS else 0
-        return TimedProduct(product, calls, calls * seconds, untimed)
+        return warmed_up(started.product, first)
 
     def _measure(self, prepared: TimedProduct) -> float:
         """Seconds of one call, the mean over the calls of one measurement."""
-        prepared.product.run(prepared.untimed_calls)
-        seconds = _seconds(prepared.product.run, prepared.calls) / prepared.calls
+        seconds = call_seconds(prepared)
         if self.threads > 1:
             time.sleep(SETTLE_SECONDS)
         return seconds
+
+
+def warmed_up(product: Runnable, first: float) -> TimedProduct:
+    """A product that has run for a while since its first call of so many seconds; counts its calls."""
+    long = first > WARM_FROM_SECONDS
+    seconds, spent = (first, first) if long else (_seconds(product.run, 1), 0.0)
+    while spent < WARM_UP_SECONDS:
+        calls = _calls_lasting(MEASUREMENT_SECONDS, seconds)
+        total = _seconds(product.run, calls)
+        seconds = total / calls
+        spent += total
+    calls = _calls_lasting(MEASUREMENT_SECONDS, seconds)
+    untimed = math.ceil(calls / 4) if seconds < UNTIMED_BELOW_SECONDS else 0
+    return TimedProduct(product, calls, calls * seconds, untimed)
+
+
+def call_seconds(prepared: TimedProduct) -> float:
+    """Seconds of one call: one measurement, after the calls that are not timed."""
+    prepared.product.run(prepared.untimed_calls)
+    return _seconds(prepared.product.run, prepared.calls) / prepared.calls
 
 
 def _calls_lasting(duration: float, seconds_per_call: float) -> int:
