@@ -17,24 +17,22 @@ import pytest
 
 from tilewright.errors import InvalidSize, OutputNotWritable
 from tilewright.machine.catalog import CATALOG, find_machine
-from tilewright.machine.host import detect_host, host_machine
-from tilewright.machine.isa import Lowering
-from tilewright.machine.isa_rows import find_isa
-from tilewright.machine.machine import Machine
-from tilewright.machine.tuning import (
-    MOST_CONSTANT,
+from tilewright.machine.findings import (
     MOST_TYPES,
     TUNING_VERSION,
     Finding,
     Findings,
-    TunedConstant,
-    Tuning,
     decode_findings,
     encode_findings,
     merged,
     tunings_of,
 )
-from tilewright.machine.tuning_file import MOST_FILES, SUFFIX, TuningFile, kept_tunings, tuning_path
+from tilewright.machine.host import detect_host, host_machine
+from tilewright.machine.isa import Lowering
+from tilewright.machine.isa_rows import find_isa
+from tilewright.machine.machine import Machine
+from tilewright.machine.tuning import MOST_CONSTANT, TunedConstant, Tuning, kept_tunings, tuning_path
+from tilewright.machine.tuning_file import MOST_FILES, SUFFIX, TuningFile
 from tilewright.settings import Settings
 
 STRIP = Finding("large", {"strip": 12}, {"strip": 24}, 1.05, 1.03, 1.06, 1.01, 15, 9.5, ("768x768x768",))
@@ -256,7 +254,7 @@ WRITER = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from tilewright.machine.tuning import Finding, merged
+from tilewright.machine.findings import Finding, merged
 from tilewright.machine.tuning_file import TuningFile
 file = TuningFile(Path(sys.argv[1]), "a cpu", private=True)
 for number in range(20):
@@ -319,6 +317,12 @@ def test_settings_say_where_or_not(tmp_path: Path) -> None:
     settings = tuned_settings(tmp_path / "mine.json")
     for named in (replace(settings, cpu="generic"), replace(settings, features="-nosuchfeature")):
         assert detect_host(named).tunings.value == ()
+
+
+def test_a_file_out_of_reach_is_none(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "missing", tmp_path / ("a" * 300), tmp_path / "file" / "inside"):
+        assert kept_tunings(Settings(tuning=str(path)), "a cpu") == ()
 
 
 def test_another_row_is_another_kind_of_cpu(tmp_path: Path) -> None:

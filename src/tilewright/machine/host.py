@@ -32,8 +32,7 @@ from tilewright.machine.probe import (
     read_quota,
     this_host,
 )
-from tilewright.machine.tuning import Tuning
-from tilewright.machine.tuning_file import kept_tunings, tuning_path
+from tilewright.machine.tuning import Tuning, kept_tunings, tuning_path
 from tilewright.settings import MOST, MOST_NUMBER, Settings, check_positive, read_settings, variable_of
 from tilewright.spec.arguments import check_text
 from tilewright.store import store_for

@@ -1,24 +1,22 @@
 """Where tuned constants are kept: one file for each kind of CPU, private, checked, replaced as a whole.
 
-The default place is the user's data directory, since the results of minutes should outlive a cache. A file
-that is damaged, foreign or writable by others is not used, and a warning says so once.
+A file that is damaged, foreign or writable by others is not used, and a warning says so once.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 
 from tilewright.atomic import remove, replacing
 from tilewright.errors import OutputNotWritable
-from tilewright.machine.tuning import Findings, Tuning, decode_findings, encode_findings, tunings_of
+from tilewright.machine.findings import Findings, decode_findings, encode_findings, tunings_of
+from tilewright.machine.tuning import Tuning, tuning_path
 from tilewright.preparing import importing
 from tilewright.reading import open_regular
 from tilewright.settings import Settings
@@ -33,21 +31,6 @@ SUFFIX = ".json"
 _LOCK = ".tilewright-tuning.lock"
 
 logger = logging.getLogger("tilewright")
-
-
-def default_tuning_directory() -> Path:
-    """Where tuned constants are kept unless TILEWRIGHT_TUNING names a file."""
-    with importing:
-        from platformdirs import user_data_path
-
-    return user_data_path("tilewright") / "tuning"
-
-
-def tuning_path(settings: Settings, kind: str) -> Path | None:
-    """The file of a kind of CPU under some settings; None where they turn tuning off."""
-    if settings.tuning is None:
-        return default_tuning_directory() / (hashlib.sha256(kind.encode()).hexdigest()[:32] + SUFFIX)
-    return Path(settings.tuning) if settings.tuning else None
 
 
 class TuningFile:
@@ -163,8 +146,7 @@ def tuning_file(settings: Settings, kind: str) -> TuningFile | None:
     return None if path is None else TuningFile(path, kind, private=settings.tuning is None)
 
 
-@cache
-def kept_tunings(settings: Settings, kind: str) -> tuple[Tuning, ...]:
-    """What was kept for a kind of CPU when this process first asked."""
+def load_tunings(settings: Settings, kind: str) -> tuple[Tuning, ...]:
+    """The tunings that are kept for a kind of CPU."""
     file = tuning_file(settings, kind)
     return () if file is None else tunings_of(file.load())

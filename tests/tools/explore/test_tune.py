@@ -13,8 +13,9 @@ from tuning_timers import FakeTimer
 
 from tilewright.errors import OtherBits
 from tilewright.machine.catalog import find_machine
+from tilewright.machine.findings import Finding, tunings_of
 from tilewright.machine.host import host_machine
-from tilewright.machine.tuning import Finding, TunedConstant, Tuning, tunings_of
+from tilewright.machine.tuning import TunedConstant, Tuning
 from tilewright.machine.tuning_file import TuningFile
 from tilewright.spec.problem import ProductTypes
 from tilewright.threads.pool import get_num_threads

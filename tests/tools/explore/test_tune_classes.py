@@ -9,8 +9,8 @@ import pytest
 
 from tilewright.errors import InvalidChoice, UnsupportedDtype
 from tilewright.machine.catalog import CATALOG, find_machine
+from tilewright.machine.findings import Finding
 from tilewright.machine.machine import Machine
-from tilewright.machine.tuning import Finding
 from tilewright.macro.tuned import TUNABLE_BLOCKS, TUNABLE_LIMITS
 from tilewright.spec.dtype import F32
 from tilewright.spec.problem import ProductTypes

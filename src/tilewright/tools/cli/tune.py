@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tilewright.errors import InvalidSetting, TilewrightError
+from tilewright.machine.findings import Finding, Findings
 from tilewright.machine.host import detect_host
-from tilewright.machine.tuning import Finding, Findings
 from tilewright.machine.tuning_file import TuningFile, tuning_file
 from tilewright.settings import read_settings, variable_of
 from tilewright.spec.problem import parse_types
@@ -64,10 +64,11 @@ def tune(
 ) -> None:
     """Measure constants of the models on this CPU and keep those that are faster.
 
-    They decide how products are cut. For each class of shapes, kernels with a few other values run interleaved
-    with the models' choice on one thread, beside the peak. One is kept if it is faster by more than 1 % and
-    more than the noise, with 95 % confidence, in two separate series of rounds. Results of products keep their
-    bits. Later processes on such a CPU use what was found. Ctrl-C stops; another run goes on.
+    They decide how products are cut. For each class of shapes, kernels with a few other values run
+    interleaved with the models' choice on one thread, beside the peak. One is kept if it is faster by more
+    than 1 % and more than the noise, with 95 % confidence, in two separate series of rounds. Results of
+    products keep their bits. Later processes on such a CPU use what was found. Ctrl-C stops; another run
+    goes on.
     """
     file = _file()
     if reset:

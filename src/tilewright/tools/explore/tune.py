@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
+from tilewright.machine.findings import Finding, Findings, merged, tunings_of
 from tilewright.machine.machine import Machine
-from tilewright.machine.tuning import Finding, Findings, merged, tunings_of
 from tilewright.machine.tuning_file import TuningFile
 from tilewright.spec.problem import ProductTypes
 from tilewright.tools.explore.cases import Case

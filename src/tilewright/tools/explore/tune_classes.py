@@ -17,9 +17,10 @@ from typing import NamedTuple
 from tilewright.cached import cached_property
 from tilewright.compiler.pipeline import run_stages
 from tilewright.errors import InvalidChoice, UnsupportedDtype, shown
+from tilewright.machine.findings import Finding
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
-from tilewright.machine.tuning import Finding, TunedConstant, Tuning
+from tilewright.machine.tuning import TunedConstant, Tuning
 from tilewright.macro.blocking import Blocking, choose_blocking, register_candidates, register_tiles
 from tilewright.macro.cost import InPlaceLimits, in_place_limits
 from tilewright.macro.tuned import TUNABLE_BLOCKS, TUNABLE_LIMITS, tuned_blocking, tuned_limits
