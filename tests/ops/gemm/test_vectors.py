@@ -19,7 +19,7 @@ from support import FENV, Array, assert_accurate, filled, host_rows, no_flags, r
 from tiers import pairwise
 
 import tilewright as tw
-from tilewright.ops.gemm.streaming import DOT_DEPTH, MOST_STREAMED_ROWS, STREAMED_ROWS
+from tilewright.ops.gemm.streaming import DOT_DEPTH, STREAMED_ROWS
 
 ROWS = [isa.name for isa in host_rows()]
 
@@ -65,8 +65,6 @@ def kinds(code: Any) -> Iterator[tuple[str, Kind]]:
     for number, m in enumerate((2, 3, 5, STREAMED_ROWS)):
         n = (4133, 131)[number % 2]
         yield "few rows", Kind((m, n, far // n + 1 + number), order_a="CF"[m % 2])
-    crowded = 4 * code.machine.l1.size // code.types.b.size  # rows of B in one set of L1
-    yield "more rows", Kind((MOST_STREAMED_ROWS - 1, crowded, far // crowded + 3))
 
 
 def mirrored(a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:

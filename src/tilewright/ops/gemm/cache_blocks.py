@@ -229,7 +229,7 @@ def depth_step(nest: Nest) -> int:
 
 
 def most_depths(nest: Nest) -> int:
-    """Depths of the longest panels: whole units, which `_balanced` does not exceed."""
+    """Depths of the longest panels: whole units, which `balanced` does not exceed."""
     unit = depth_step(nest)
     return longest_block(-(-nest.blocking.kc // nest.parts // unit) * unit, unit, _chain(nest))
 

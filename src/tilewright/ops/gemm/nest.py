@@ -53,7 +53,6 @@ from tilewright.ops.gemm.product_nest import (
     sizes_of,
 )
 from tilewright.ops.gemm.streaming import (
-    MOST_STREAMED_ROWS,
     STREAMED_ROWS,
     columns,
     dots,
@@ -184,14 +183,8 @@ def _paths(nest: Nest, limits: InPlaceLimits, lanes: int) -> Iterator[PathChoice
         some = Compare(Relation.LT, Constant(0), Name("depths"))
         adjacent = (*ones(sizes.cs_b, sizes.cs_c), some, *words)
         single = AllOf((*adjacent, one_row))
-        few, more = (
-            (*adjacent, Compare(Relation.LE, sizes.m, Constant(rows)))
-            for rows in (STREAMED_ROWS, MOST_STREAMED_ROWS)
-        )
-        # Between the two, tiles in place are faster unless rows of B share few sets of L1.
-        crowded = Compare(Relation.EQ, sizes.rs_b, roundup(sizes.rs_b, limits.one_set))
-        condition = AnyOf((single, AllOf((*few, far)), AllOf((*more, far, crowded))))
-        possible = AnyOf((AllOf(more),))
+        few = (*adjacent, Compare(Relation.LE, sizes.m, Constant(STREAMED_ROWS)))
+        condition, possible = AnyOf((single, AllOf((*few, far)))), AnyOf((AllOf(few),))
         body = streaming(nest, nest.types.acc, lanes)
         yield PathChoice(Path.STREAMING, condition, body, possible)
     if words is not None:
@@ -219,6 +212,14 @@ def instruction_of(problem: Gemm, isa: Isa) -> TileFma:
     return isa.tile(b, a) if computed_transposed(problem) else isa.tile(a, b)
 
 
+def limits_of(nest: Nest, machine: Machine) -> InPlaceLimits:
+    """The sizes at which packing starts to pay, as the model has them or as they were tuned on this host."""
+    blocking, types = nest.blocking, nest.types
+    limits = in_place_limits(machine, nest.instruction, blocking.mr, blocking.nr, types)
+    tuned = not nest.packed and not nest.weights
+    return tuned_limits(machine, types, limits, blocking.mr) if tuned else limits
+
+
 def lay_gemm(
     nest: Nest, strategy: Strategy, machine: Machine, only: Path | None = None
 ) -> tuple[tuple[Statement, ...], tuple[Buffer, ...]]:
@@ -227,9 +228,7 @@ def lay_gemm(
     They use the nest's operand names and the scalars alpha and beta. `only` names the one path to take.
     """
     types, blocking, isa = nest.types, nest.blocking, machine.isa
-    limits = in_place_limits(machine, nest.instruction, blocking.mr, blocking.nr, types)
-    if not nest.packed and not nest.weights:
-        limits = tuned_limits(machine, types, limits, blocking.mr)
+    limits = limits_of(nest, machine)
     match strategy:
         case _ if nest.packed or nest.weights:
             body = _prepacked(nest, limits, isa)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from tilewright.ir.interpret import Run
 from tilewright.machine.machine import Machine
-from tilewright.macro.cost import in_place_limits
 from tilewright.macro.prediction import CutProduct, Cycles, Path, Product
-from tilewright.macro.tuned import tuned_limits
 from tilewright.ops.gemm.cache_blocks import depth_lets
 from tilewright.ops.gemm.cut import cut_gemm
-from tilewright.ops.gemm.nest import PathChoice, gemm_nest, paths_of
+from tilewright.ops.gemm.nest import PathChoice, gemm_nest, limits_of, paths_of
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import Nest
 from tilewright.spec.problem import PRODUCT_SIZES, Strategy
@@ -48,8 +46,7 @@ class GemmPaths:
         """
         blocking = cut_gemm(problem, machine)
         nest = gemm_nest(problem, blocking, machine)
-        limits = in_place_limits(machine, nest.instruction, blocking.mr, blocking.nr, nest.types)
-        limits = tuned_limits(machine, nest.types, limits, blocking.mr)
+        limits = limits_of(nest, machine)
         choices = paths_of(nest, limits, machine.isa.lanes(nest.types.acc))
         cut = CutProduct(machine, nest.instruction, blocking, nest.types, limits.strip)
         return cls(nest, choices, cut)

@@ -39,10 +39,6 @@ from tilewright.spec.dtype import DType
 #: element of B in each pair, DRAM about as long).
 STREAMED_ROWS = 8
 
-#: Rows that the sums have room for, 16 KiB each, in L2: up to so many rows stream where tiles read B badly.
-#: 16x4096x1024, with rows of B 16 KiB apart, has 0.28 of the peak streamed, 0.20 packed or in place (Zen 3).
-MOST_STREAMED_ROWS = 16
-
 #: Depths that one pass over a row of sums adds: as many rows of B are read side by side. The sums are
 #: loaded and stored once in 8 multiply-adds; 4 and 16 measured slower (docs/decisions/011).
 STREAMED_DEPTH = 8
@@ -68,7 +64,7 @@ DOT_DEPTH = 8192
 def sums_buffer(nest: Nest) -> Buffer:
     """Per-thread buffer for the sums of a block of columns, and for sums that C cannot hold."""
     acc = nest.types.acc
-    block = MOST_STREAMED_ROWS * (SUMS_BYTES // acc.size)
+    block = STREAMED_ROWS * (SUMS_BYTES // acc.size)
     if nest.carries:
         size = max(STREAMED_BLOCKS * block, SUMS_ROWS * nest.tile.nr)
     else:
@@ -124,7 +120,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     whole = Compare(Relation.LE, p + step, Name("depth"))
     passes = If(AnyOf((AllOf((whole,)),)), added(step, (2, 1)), added(minimum(Name("depth") - p, step), (1,)))
     held, closed, total = (
-        Slice("sums", Constant(number * MOST_STREAMED_ROWS * block), (Constant(block), Constant(1)))
+        Slice("sums", Constant(number * STREAMED_ROWS * block), (Constant(block), Constant(1)))
         for number in range(STREAMED_BLOCKS)
     )
     store = TileEpilogue(
@@ -150,7 +146,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
         several = Compare(Relation.LT, Constant(chain), Name("depth"))
         close = If(AnyOf((AllOf((several,)),)), (add(held, closed, "pd"),), ())
         of_chain = Loop("p", Name("pd"), minimum(Name("pd") + chain, Name("depth")), step, (passes,))
-        moved = minimum(maximum(Name("depth") - chain, 0), 1) * (MOST_STREAMED_ROWS * block)
+        moved = minimum(maximum(Name("depth") - chain, 0), 1) * (STREAMED_ROWS * block)
         walk = (Loop("pd", Constant(0), Name("depth"), Constant(chain), (of_chain, close)),)
         held = replace(held, offset=moved)
         store = replace(store, sums=held)
