@@ -36,7 +36,7 @@ LEAST_TILES = 2
 THREAD_TASKS = 4
 LEAST_COLUMN_TILES = 8
 
-#: Micro-panels that one task packs at least: as many are packed side by side.
+#: Micro-panels that one task packs at least: rows of fewer are too short for the hardware to prefetch.
 PACKED_PANELS = 4
 
 #: Elements of a task are a multiple of so many: few enough for small arrays, and whole lines of any type.

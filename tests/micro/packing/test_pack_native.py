@@ -26,7 +26,7 @@ from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID
 from tilewright.machine.isa import Isa
 from tilewright.macro.blocking import choose_blocking
-from tilewright.micro.packing.pack import PackKernel
+from tilewright.micro.packing.long_words import pack_kernel
 from tilewright.spec.dtype import (
     BF16,
     C64,
@@ -80,7 +80,7 @@ def native_pack(isa: Isa, form: Form, panel: int) -> Callable[..., None]:
     module = Module("pack", machine.triple, data_layout(machine))
     kinds = [(name, POINTER if name in ARGUMENTS[:2] else INT64) for name in ARGUMENTS]
     f = module.define("pack", VOID, kinds, exported=True)
-    kernel = PackKernel(isa, form.source, form.to, panel, form.kr, form.unit, form.parts)
+    kernel = pack_kernel(isa, form.source, form.to, panel, form.kr, form.unit, form.parts)
     f.call(kernel.emit(module), list(f.arguments.values()))
     f.ret()
     code = Linked(emit_object(str(module), "pack", machine), ("pack",), {})

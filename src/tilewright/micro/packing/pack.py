@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from tilewright.ir.nodes import Parts
 from tilewright.llvm.build import Callee, Function, Module
@@ -18,7 +19,6 @@ from tilewright.llvm.values import (
     INT64,
     POINTER,
     VOID,
-    Type,
     Value,
     int64,
     memory_type,
@@ -27,26 +27,19 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import Edge, Isa
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.micro.packing.transpose import interleave, transpose
+from tilewright.micro.packing.squares import (
+    OFFSET_BYTES,
+    SQUARE_ARGUMENTS,
+    square_function,
+    transposed_square,
+)
+from tilewright.micro.packing.transpose import interleave
 from tilewright.spec.dtype import DType
 
-#: Bytes of one 64-bit offset.
-OFFSET_BYTES = 8
-
-#: Words that are assembled in registers from runs of lanes.
-WORD_BYTES = 16
-
-#: Panels of adjacent lanes that are copied at the same time: four runs of 32 to 128 bytes. One at a time took
-#: up to twice as long; eight were no faster than four (docs/decisions/021-pack-panels-side-by-side.md).
-PANELS_TOGETHER = 4
-
-#: Words of depth by which rows of the source are prefetched while panels are copied side by side. Their runs
-#: are too short for the hardware's prefetchers: 24x3072x768 of float32 went from 0.49 to 0.66 of the peak on
-#: Zen 4, 64x8192x256 from 0.66 to 0.77; 4 words gained as much at the latter and less at the former.
-PREFETCHED_WORDS = 8
-
-#: The widest integer that vectors of every instruction set have as a lane.
-WORD_BITS = 64
+#: Rows of the source that are copied to all panels before the next ones. Hardware prefetches rows that are
+#: read from end to end. Panel after panel, and four panels side by side, took up to 1.5 times as long
+#: (docs/decisions/051-pack-rows-from-end-to-end.md).
+ROWS_TOGETHER = 8
 
 
 def chunks(count: int, lanes: int) -> tuple[tuple[int, int], ...]:
@@ -65,37 +58,17 @@ def chunks(count: int, lanes: int) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def square_function(module: Module, bits: int, width: int) -> Callee:
-    """square(to, to_step, from, lanes): `width` depths of `width` lanes, transposed in registers.
+class _FewLanes(NamedTuple):
+    """The lanes of a panel that a block has, fewer than all.
 
-    Elements are words of some bits. Lane l starts lanes[l] bytes after `from`; depth p is stored at `to` + p
-    · to_step bytes. One function serves all transpositions of squares: its shuffles are the longest
-    straight-line code of a module.
+    Attributes
+    ----------
+    masks : by the first lane of a vector, which of its lanes are read.
+    last : bytes from the first lane to the last one, which the others repeat.
     """
-    name = f"square_{bits}_{width}"
-    known = module.find(name)
-    if known is not None:
-        return known
-    f = module.define(name, VOID, SQUARE_ARGUMENTS)
-    for p, column in enumerate(_transposed_square(f, bits, width)):
-        f.store(column, f.at(f.arguments["to"], f.mul(f.arguments["to_step"], p)), 1)
-    f.ret()
-    return f.callee
 
-
-SQUARE_ARGUMENTS = [("to", POINTER), ("to_step", INT64), ("from", POINTER), ("lanes", POINTER)]
-
-
-def _transposed_square(f: Function, bits: int, width: int) -> list[Value]:
-    """The depths of a square of words, read lane by lane."""
-    words = max(1, bits // WORD_BITS)
-    lane_bits = bits // words
-    kind = vector_of(Type(f"i{lane_bits}", f"i{lane_bits}"), width * words)
-    rows = []
-    for lane in range(width):
-        offset = f.load(INT64, f.at(f.arguments["lanes"], lane * OFFSET_BYTES), OFFSET_BYTES)
-        rows.append(f.load(kind, f.at(f.arguments["from"], offset), 1))
-    return transpose(f, rows, words)
+    masks: dict[int, Value]
+    last: Value
 
 
 class PackKernel:
@@ -153,41 +126,60 @@ class PackKernel:
         units = f.ceildiv(f.mul(f.arguments["depth"], self.depths), int64(self.unit))
         panel_bytes = f.mul(units, self.to.bytes(self.unit * self.panel))
         state = [int64(0), f.arguments["destination"], f.arguments["source"]]
-        begin, *state = self._side_by_side(f, state, (lane_bytes, depth_bytes), panel_bytes)
+        begin, *state = self._whole_panels(f, state, (lane_bytes, depth_bytes), panel_bytes)
         with f.carried_loop(begin, lanes, int64(self.lanes), state, "panel") as (first, values, advance):
             destination, source = values
             left = f.sub(lanes, first)
-            self._emit_panel(f, destination, source, left, (lane_bytes, depth_bytes), panel_bytes)
+            self._emit_panel(f, destination, source, left, (lane_bytes, depth_bytes))
             self._clear(f, destination, panel_bytes)
             advance((f.at(destination, panel_bytes), f.at(source, f.mul(lane_bytes, self.lanes))))
         f.ret()
         return f.callee
 
-    def _side_by_side(
+    def _whole_panels(
         self, f: Function, state: list[Value], strides: tuple[Value, Value], panel_bytes: Value
     ) -> list[Value]:
-        """Whole panels of adjacent lanes, several at once; returns the first lane of the rest.
-
-        A run of one panel is a cache line or two, and the next one is in another page, which no prefetcher
-        follows.
-        """
-        if f.module.quick or (self._long_words and self.lanes < self._side):
+        """Whole panels of adjacent lanes; returns the first lane of the rest, and where its panels are."""
+        if f.module.quick:
             return state
-        lane_bytes, depth_bytes = strides
-        together = PANELS_TOGETHER * self.lanes
-        adjacent = f.icmp("==", f.arguments["lane_stride"], 1)
-        end = f.select(adjacent, f.sub(f.arguments["lanes"], together - 1), int64(0))
-        with f.carried_loop(int64(0), end, int64(together), state, "panels") as (_, values, advance):
-            done, destination, source = values
-            if self._long_words:
-                self._collect(f, destination, source, depth_bytes, panel_bytes, PANELS_TOGETHER)
-            else:
-                self._copy(f, destination, source, depth_bytes, None, panel_bytes)
-            with f.loop(int64(0), int64(PANELS_TOGETHER), int64(1), "cleared") as panel:
-                self._clear(f, f.at(destination, f.mul(panel, panel_bytes)), panel_bytes)
-            following = f.at(destination, f.mul(panel_bytes, PANELS_TOGETHER))
-            advance((f.add(done, together), following, f.at(source, f.mul(lane_bytes, together))))
-        return list(advance.results)
+        (_, destination, source), (lane_bytes, depth_bytes) = state, strides
+        together = max(1, ROWS_TOGETHER // self.kr)
+        words, adjacent = self._whole_words(f), f.icmp("==", f.arguments["lane_stride"], 1)
+        possible = f.and_(adjacent, f.icmp(">=", words, together))
+        panels = f.select(possible, f.udiv(f.arguments["lanes"], int64(self.lanes)), int64(0))
+        end = f.select(f.icmp(">", panels, 0), words, int64(0))
+        with f.loop(int64(0), end, int64(together), "rows") as first:
+            word = f.minimum(first, f.sub(words, together))  # the last rows overlap those before
+            at = f.at(source, f.mul(f.mul(word, self.kr), depth_bytes))
+            rows = [f.at(at, f.mul(depth_bytes, row)) for row in range(together * self.kr)]
+            to = f.at(destination, f.mul(word, self.group_bytes))
+            with self._panels(f, panels, to, panel_bytes) as (offset, to_panel):
+                parts = [f.at(row, offset) for row in rows]
+                for number in range(together):
+                    of_word = parts[number * self.kr : (number + 1) * self.kr]
+                    self._copy_group(f, f.at(to_panel, number * self.group_bytes), of_word)
+        if self.unit > 1:
+            rest = f.at(source, f.mul(f.mul(words, self.kr), depth_bytes))
+            with self._panels(f, panels, destination, panel_bytes) as (offset, panel):
+                to = f.at(panel, f.mul(words, self.group_bytes))
+                self._copy_rest(f, to, f.at(rest, offset), depth_bytes)
+                self._clear(f, panel, panel_bytes)
+        lanes = f.mul(panels, self.lanes)
+        return [lanes, f.at(destination, f.mul(panels, panel_bytes)), f.at(source, f.mul(lanes, lane_bytes))]
+
+    @contextmanager
+    def _panels(
+        self, f: Function, count: Value, to: Value, panel_bytes: Value
+    ) -> Iterator[tuple[Value, Value]]:
+        """A loop over adjacent panels: bytes of a source's row before each one, and its place."""
+        run = self.lanes * self.source.size
+        with f.carried_loop(int64(0), f.mul(count, run), int64(run), [to], "panel") as (
+            offset,
+            (at,),
+            advance,
+        ):
+            yield offset, at
+            advance([f.at(at, panel_bytes)])
 
     def _clear(self, f: Function, destination: Value, panel_bytes: Value) -> None:
         """Zeros for the depths that fill the last unit."""
@@ -206,7 +198,6 @@ class PackKernel:
         source: Value,
         left: Value,
         strides: tuple[Value, Value],
-        panel_bytes: Value,
     ) -> None:
         """One micro-panel by the first method that fits its strides and the remaining lanes.
 
@@ -215,38 +206,17 @@ class PackKernel:
         lane_bytes, depth_bytes = strides
         whole = f.icmp(">=", left, self.lanes)
         lanes_adjacent = f.icmp("==", f.arguments["lane_stride"], 1)
-        if f.module.quick and self._long_words:
-            self._any(f, destination, source, strides, left, int64(0))
-            return
         if f.module.quick:
             with f.branch(f.and_(lanes_adjacent, whole)) as (then, otherwise):
                 with then:
-                    self._copy(f, destination, source, depth_bytes, None)
+                    self._copy(f, destination, source, depth_bytes)
                 with otherwise:
                     self._any(f, destination, source, strides, left, int64(0))
             return
-        depths_adjacent = f.icmp("==", f.arguments["depth_stride"], 1)
-        words = self._whole_words(f)
-        wide = f.icmp(">=", words, max(width for _, width in self.chunks))
-        transposing = f.and_(depths_adjacent, wide)
-        if self._long_words:
-            with f.branch(transposing) as (then, otherwise):
-                with then:
-                    self._transpose(f, destination, source, lane_bytes, left)
-                    self._any(f, destination, source, strides, left, words)
-                with otherwise:
-                    if self.lanes < self._side:
-                        self._any(f, destination, source, strides, left, int64(0))
-                    else:
-                        with f.branch(f.and_(lanes_adjacent, whole)) as (then_collect, otherwise_any):
-                            with then_collect:
-                                self._collect(f, destination, source, depth_bytes, panel_bytes, 1)
-                            with otherwise_any:
-                                self._any(f, destination, source, strides, left, int64(0))
-            return
+        transposing, words = self._transposing(f)
         with f.branch(f.and_(lanes_adjacent, whole)) as (then, otherwise):
             with then:
-                self._copy(f, destination, source, depth_bytes, None)
+                self._copy(f, destination, source, depth_bytes)
             with otherwise, f.branch(transposing) as (then_transpose, otherwise_any):
                 with then_transpose:
                     self._transpose(f, destination, source, lane_bytes, left)
@@ -261,6 +231,12 @@ class PackKernel:
                                 self._copy(f, destination, source, depth_bytes, left)
                             with otherwise_scalar:
                                 self._any(f, destination, source, strides, left, int64(0))
+
+    def _transposing(self, f: Function) -> tuple[Value, Value]:
+        """Whether squares of words can be transposed, and the whole words of each lane."""
+        words = self._whole_words(f)
+        wide = f.icmp(">=", words, max(width for _, width in self.chunks))
+        return f.and_(f.icmp("==", f.arguments["depth_stride"], 1), wide), words
 
     def _whole_words(self, f: Function) -> Value:
         depth = f.arguments["depth"]
@@ -302,197 +278,71 @@ class PackKernel:
         """Whether words are stored in the panel unchanged."""
         return self.parts is Parts.WHOLE and self.source == self.to and self.source.significand != 4
 
-    @property
-    def _long_words(self) -> bool:
-        """Whether a word is longer than `WORD_BYTES`, as the tiles of AMX take them of A."""
-        return self.word_bits > 8 * WORD_BYTES and self.parts is Parts.WHOLE
-
-    @property
-    def _side(self) -> int:
-        """Elements of a side of the squares that long words are collected by."""
-        return WORD_BYTES // self.source.size
-
     # --- the four methods ----------------------------------------------------------------------------
 
     def _copy(
-        self,
-        f: Function,
-        destination: Value,
-        source: Value,
-        depth_bytes: Value,
-        left: Value | None,
-        panel_bytes: Value | None = None,
+        self, f: Function, destination: Value, source: Value, depth_bytes: Value, left: Value | None = None
     ) -> None:
-        """Adjacent lanes: runs of the panel's width from kr depths; missing lanes repeat the last one.
-
-        Given the bytes of a panel, several panels are copied side by side.
-        """
-        masks = {
-            start: None if left is None else f.lane_mask(f.minimum(left, int64(self.lanes)), start, width)
-            for start, width in self.chunks
-        }
-        last = int64(0)
-        if left is not None:
-            last = f.mul(f.sub(f.minimum(left, int64(self.lanes)), 1), self.source.size)
+        """Adjacent lanes: runs of the panel's width from kr depths; missing lanes repeat the last one."""
+        few = None if left is None else self._few_lanes(f, left)
         state = [destination, source]
         with f.carried_loop(int64(0), self._whole_words(f), int64(1), state, "copy") as (_, values, advance):
             to, at = values
-            if panel_bytes is not None:
-                self._prefetch(f, f.at(at, f.mul(depth_bytes, PREFETCHED_WORDS * self.kr)), depth_bytes)
             depths = [f.at(at, f.mul(depth_bytes, depth)) for depth in range(self.kr)]
-            self._copy_groups(f, to, depths, masks, last, None, panel_bytes)
+            self._copy_group(f, to, depths, few)
             advance((f.at(to, self.group_bytes), f.at(at, f.mul(depth_bytes, self.kr))))
-        if self.kr > 1:
-            to, at = advance.results
-            rest = f.and_(f.arguments["depth"], int64(self.kr - 1))
-            with f.when(f.icmp(">", rest, 0)):
-                # Depths that do not exist are read from the first one, and not used.
-                exist = [f.icmp("<", int64(depth), rest) for depth in range(self.kr)]
-                depths = [
-                    f.at(at, f.select(some, f.mul(depth_bytes, depth), int64(0)))
-                    for depth, some in enumerate(exist)
-                ]
-                self._copy_groups(f, to, depths, masks, last, exist, panel_bytes)
+        self._copy_rest(f, *advance.results, depth_bytes, few)
 
-    def _prefetch(self, f: Function, ahead: Value, depth_bytes: Value) -> None:
-        """Prefetches a word of all lanes of the panels side by side; hints may pass the source's end."""
-        for depth in range(self.kr):
-            row = f.at(ahead, f.mul(depth_bytes, depth))
-            for line in range(0, PANELS_TOGETHER * self.lanes * self.source.size, CACHE_LINE):
-                f.prefetch(f.at(row, line), write=False, locality=3)
-
-    def _copy_groups(
-        self,
-        f: Function,
-        to: Value,
-        depths: list[Value],
-        masks: dict[int, Value | None],
-        last: Value,
-        exist: list[Value] | None,
-        panel_bytes: Value | None,
+    def _copy_rest(
+        self, f: Function, to: Value, at: Value, depth_bytes: Value, few: _FewLanes | None = None
     ) -> None:
-        """One word of every lane of one panel, or of the panels side by side."""
-        if panel_bytes is None:
-            self._copy_group(f, to, depths, masks, last, exist)
+        """The word of every lane, from depths that are fewer than kr."""
+        if self.kr == 1:
             return
-        run = self.lanes * self.source.size
-        if exist is None:
-            for beside in range(PANELS_TOGETHER):
-                places = [f.at(depth, run * beside) for depth in depths]
-                self._copy_group(f, f.at(to, f.mul(panel_bytes, beside)), places, masks, last, None)
-            return
-        with f.loop(int64(0), int64(PANELS_TOGETHER), int64(1), "beside") as panel:  # once: less code
-            places = [f.at(depth, f.mul(panel, run)) for depth in depths]
-            self._copy_group(f, f.at(to, f.mul(panel, panel_bytes)), places, masks, last, exist)
+        rest = f.and_(f.arguments["depth"], int64(self.kr - 1))
+        with f.when(f.icmp(">", rest, 0)):
+            # Depths that do not exist are read from the first one, and not used.
+            exist = [f.icmp("<", int64(depth), rest) for depth in range(self.kr)]
+            depths = [
+                f.at(at, f.select(some, f.mul(depth_bytes, depth), int64(0)))
+                for depth, some in enumerate(exist)
+            ]
+            self._copy_group(f, to, depths, few, exist)
+
+    def _few_lanes(self, f: Function, left: Value) -> _FewLanes:
+        """The lanes of a panel that the block has."""
+        lanes = f.minimum(left, int64(self.lanes))
+        masks = {start: f.lane_mask(lanes, start, width) for start, width in self.chunks}
+        return _FewLanes(masks, f.mul(f.sub(lanes, 1), self.source.size))
 
     def _copy_group(
         self,
         f: Function,
         to: Value,
         depths: list[Value],
-        masks: dict[int, Value | None],
-        last: Value,
-        exist: list[Value] | None,
+        few: _FewLanes | None = None,
+        exist: list[Value] | None = None,
     ) -> None:
         """One word of every lane, from runs of lanes at kr depths."""
         for start, width in self.chunks:
-            runs = [self._run(f, depth, start, width, masks[start], last) for depth in depths]
+            runs = [self._run(f, depth, start, width, few) for depth in depths]
             if exist is not None:
                 runs = [f.select(some, run, zero(run.type)) for some, run in zip(exist, runs, strict=True)]
             words = runs[0] if self.kr == 1 else interleave(f, runs)
             self._store(f, words, width, f.at(to, start * self._lane_bytes))
 
-    def _run(
-        self, f: Function, depth: Value, start: int, width: int, mask: Value | None, last: Value
-    ) -> Value:
+    def _run(self, f: Function, depth: Value, start: int, width: int, few: _FewLanes | None) -> Value:
         """Adjacent lanes at one depth; complex numbers are words of two parts."""
         size, parts = self.source.size, self.source.size // self.source.real.size
         kind, pointer = vector_of(memory_type(self.source.real), width * parts), f.at(depth, start * size)
-        if mask is None:
+        if few is None:
             return f.load(kind, pointer, self.source.real.size)
-        repeated = f.load(
-            vector_of(memory_type(self.source.real), parts), f.at(depth, last), self.source.real.size
-        )
+        mask, last = few.masks[start], f.at(depth, few.last)
+        repeated = f.load(vector_of(memory_type(self.source.real), parts), last, self.source.real.size)
         others = f.shuffle(repeated, repeated, [lane % parts for lane in range(width * parts)])
         if parts > 1:
             mask = f.shuffle(mask, mask, [lane // parts for lane in range(width * parts)])
         return f.masked_load(kind, pointer, mask, self.source.real.size, others)
-
-    def _collect(
-        self,
-        f: Function,
-        destination: Value,
-        source: Value,
-        depth_bytes: Value,
-        panel_bytes: Value,
-        panels: int,
-    ) -> None:
-        """Adjacent lanes of long words: squares of single elements, transposed in registers.
-
-        The depths that a word lacks at the end are read from its last one and then overwritten with zeros.
-        """
-        side = self._side
-        assert self.lanes >= side
-        assert self.kr % side == 0
-        depth, square = f.arguments["depth"], self._element_square(f.module, side)
-        offsets = f.alloca(INT64, side, CACHE_LINE)
-        for_word = f.mul(depth_bytes, self.kr)
-        with f.carried_loop(int64(0), depth, int64(self.kr), [destination, source], "word") as (
-            first,
-            (to_word, word),
-            advance,
-        ):
-            depths = f.minimum(f.sub(depth, first), int64(self.kr))
-            with f.loop(int64(0), depths, int64(side), "square") as begin:
-                for beside in range(side):
-                    offset = f.mul(f.minimum(f.add(begin, beside), f.sub(depths, 1)), depth_bytes)
-                    f.store(offset, f.at(offsets, beside * OFFSET_BYTES), OFFSET_BYTES)
-                with self._lanes_of(f, to_word, panel_bytes, panels, side) as (lane, to_lane):
-                    to = f.at(to_lane, f.mul(begin, self.to.size))
-                    at = f.at(word, f.mul(lane, self.source.size))
-                    f.call(square, [to, int64(self._lane_bytes), at, offsets])
-            with (
-                f.when(f.icmp("<", depths, self.kr)),
-                self._lanes_of(f, to_word, panel_bytes, panels, 1) as (_, to_lane),
-            ):
-                kind = vector_of(memory_type(self.to), self.kr)
-                kept = f.select(
-                    f.lane_mask(depths, 0, self.kr), f.load(kind, to_lane, self.to.size), zero(kind)
-                )
-                f.store(kept, to_lane, self.to.size)
-            advance((f.at(to_word, self.group_bytes), f.at(word, for_word)))
-
-    @contextmanager
-    def _lanes_of(
-        self, f: Function, to_word: Value, panel_bytes: Value, panels: int, step: int
-    ) -> Iterator[tuple[Value, Value]]:
-        """A loop over the lanes of adjacent panels: the lane, and where its word is in its panel.
-
-        The last step in a panel overlaps the one before it where the lanes are no multiple of a step.
-        """
-        with (
-            f.loop(int64(0), int64(panels), int64(1), "beside") as panel,
-            f.loop(int64(0), int64(self.lanes), int64(step), "lane") as first,
-        ):
-            lane = f.minimum(first, int64(self.lanes - step)) if self.lanes % step else first
-            to_panel = f.at(to_word, f.mul(panel, panel_bytes))
-            yield f.add(f.mul(panel, self.lanes), lane), f.at(to_panel, f.mul(lane, self._lane_bytes))
-
-    def _element_square(self, module: Module, side: int) -> Callee:
-        """The function that transposes a square of single elements, depth by depth, and stores lanes."""
-        if self._plain:
-            return square_function(module, self.source.bits, side)
-        name = f"elements_{self.name}_{side}"
-        known = module.find(name)
-        if known is not None:
-            return known
-        f = module.define(name, VOID, SQUARE_ARGUMENTS)
-        kind, convert = vector_of(memory_type(self.source), side), Convert(f, half=self.isa.half)
-        for lane, words in enumerate(_transposed_square(f, self.source.bits, side)):
-            elements = convert(f.bitcast(words, kind), self.source, self.to)
-            f.store(elements, f.at(f.arguments["to"], f.mul(f.arguments["to_step"], lane)), self.to.size)
-        f.ret()
-        return f.callee
 
     def _transpose(
         self, f: Function, destination: Value, source: Value, lane_bytes: Value, left: Value
@@ -529,7 +379,7 @@ class PackKernel:
         if known is not None:
             return known
         f = module.define(name, VOID, SQUARE_ARGUMENTS)
-        for p, words in enumerate(_transposed_square(f, self.word_bits, width)):
+        for p, words in enumerate(transposed_square(f, self.word_bits, width)):
             self._store(f, words, width, f.at(f.arguments["to"], f.mul(f.arguments["to_step"], p)))
         f.ret()
         return f.callee

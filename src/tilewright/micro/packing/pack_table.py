@@ -10,7 +10,8 @@ from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, memory_ty
 from tilewright.machine.isa import Edge, Isa
 from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.calls import Operands, PrimitiveFunction, Window, value, window
-from tilewright.micro.packing.pack import OFFSET_BYTES, SQUARE_ARGUMENTS, PackKernel
+from tilewright.micro.packing.pack import PackKernel
+from tilewright.micro.packing.squares import OFFSET_BYTES, SQUARE_ARGUMENTS
 from tilewright.micro.packing.transpose import PART_BITS, transpose
 from tilewright.spec.dtype import I64, DType
 

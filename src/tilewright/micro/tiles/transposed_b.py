@@ -16,7 +16,7 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import SUMS_OF_A_CHAIN, Isa
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.micro.packing.pack import OFFSET_BYTES, square_function
+from tilewright.micro.packing.squares import OFFSET_BYTES, square_function
 from tilewright.micro.tiles.epilogue import Factors, store_sums
 from tilewright.spec.dtype import DType
 
