@@ -14,7 +14,7 @@ from tilewright.calls.operands import data_address
 from tilewright.calls.repeated import replay
 from tilewright.llvm.quick import quick_code
 
-# One call of a process compiles its quick code well, in Python; it must not be one of those that are looked at.
+# One call of a process compiles its quick code well, in Python. It must not be one that is looked at.
 quick_code.finish()
 
 RNG = np.random.default_rng(18)
