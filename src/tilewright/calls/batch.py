@@ -15,6 +15,7 @@ from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.team import BODY_ARGUMENTS, Environment, Team
 from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, element_type, int64, null
 from tilewright.machine.host import host_machine
+from tilewright.machine.machine import CACHE_LINE
 from tilewright.macro.work import TASK_WORK
 from tilewright.preparing import once
 from tilewright.spec.dtype import ACCUMULATORS, DType
@@ -58,6 +59,9 @@ MOST_VECTORS = 1
 MOST_WORK = 1 << 28
 #: Multiply-adds assumed for a product of hardcoded sizes when tasks are sized.
 FIXED_WORK = 1 << 14
+
+#: Bytes of a result that are prefetched while the product before it is computed; more would not stay in L2.
+MOST_AHEAD = 32 << 10
 
 #: Tasks for each thread of a batch, so that threads wait little for the last one.
 TASKS_PER_THREAD = 8
@@ -182,12 +186,24 @@ class _Batch:
         rest = [g[name] for name, _ in self.rest]
         # Kernels of hardcoded sizes end with the strides of a batch reduction, which has one matrix here.
         rest += [int64(0), int64(0)] if scratch is None else [scratch, team]
-        with f.carried_loop(begin, end, int64(1), first, "batch") as (_, pointers, advance):
+        with f.carried_loop(begin, end, int64(1), first, "batch") as (number, pointers, advance):
+            self.prefetch(f, pointers[-1], f.icmp("<", f.add(number, 1), end), g["step_c"])
             f.call(Callee(VOID, g["kernel"].text), [*pointers, *rest])
             if asked is not None:
                 Team.end_if_cancelled(f, asked)
             steps = (g[f"step_{name}"] for name in _OPERANDS)
             advance([f.at(pointer, step) for pointer, step in zip(pointers, steps, strict=True)])
+
+    def prefetch(self, f: Function, c: Value, more: Value, step: Value) -> None:
+        """Prefetches the next C, if there is one: hardware follows A and B, which are read line after line.
+
+        Register tiles write C in columns of short runs. Where it was in memory, 500 products of 60x60x16 took
+        1.2 to 1.8 times as long.
+        """
+        near = f.and_(more, f.icmp("<=", step, MOST_AHEAD))
+        following = f.at(c, step)
+        with f.loop(int64(0), f.select(near, step, int64(0)), int64(CACHE_LINE), "ahead") as offset:
+            f.prefetch(f.at(following, offset), write=True, locality=2)
 
 
 @once
