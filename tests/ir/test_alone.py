@@ -21,7 +21,7 @@ argument c f32
 let depths = unless(alpha, k)
 let kc = min(max(roundup(ceildiv(k, max(ceildiv(k, 1024), 1)), 256), 256), max(roundup(k, 8), 8))
 let jn = max(roundup(n, 32), 32)
-let mb = max(max(roundup(m, 12), 12), 96)
+let mb = max(max(roundup(m, 12), 12), 24)
 for pc in 0 .. max(depths, 1) step kc:
   let depth = min(kc, depths - pc)
   for jb in 0 .. n step jn:

@@ -35,9 +35,11 @@ LEAST_TILES = 2
 #: `LEAST_COLUMN_TILES` register tiles beside one another, as A is packed again for each.
 THREAD_TASKS = 4
 LEAST_COLUMN_TILES = 8
+#: The same where A stays in place.
+LEAST_STRIP_TILES = 2
 
-#: Micro-panels that one task packs at least: rows of fewer are too short for the hardware to prefetch.
-PACKED_PANELS = 4
+#: Bytes of a row that one task packs at least: hardware prefetches no shorter runs.
+PACKED_RUN = 256
 
 #: Elements of a task are a multiple of so many: few enough for small arrays, and whole lines of any type.
 TASK_UNIT = 1024
@@ -46,8 +48,9 @@ TASK_ELEMENTS = 1 << 20
 #: Multiply-adds that take as long as one element of memory: 60 per nanosecond, against 4 elements.
 MOVED_WORK = 16
 
-#: Rows of a task where columns alone are too few: register tiles.
-LEAST_ROW_TILES = 8
+#: Rows of a task where columns alone are too few: register tiles, and more where a task copies columns of B.
+LEAST_ROW_TILES = 2
+LEAST_COPIED_TILES = 8
 
 
 def tasks(each: int) -> Expression:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from task_costs import program_costs
 from tiers import crossed
 
 from tilewright.ir.nodes import Program
@@ -12,6 +11,7 @@ from tilewright.ops.triangular.syr2k_nest import build_symmetric, choose_symmetr
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.ops.triangular.trmm_nest import build_trmm, choose_trmm
 from tilewright.ops.triangular.trmm_problem import Trmm
+from tilewright.tools.explore.task_costs import program_costs
 
 MACHINE = find_machine("znver5")
 PROBLEMS = (Syr2k(), Syr2k(lower=False), Trmm(), Trmm(lower=False))

@@ -28,10 +28,12 @@ from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, depth_unit
 from tilewright.macro.partition import (
     COLUMN_TASKS,
     LEAST_COLUMN_TILES,
+    LEAST_COPIED_TILES,
     LEAST_ROW_TILES,
+    LEAST_STRIP_TILES,
     LEAST_TILES,
     MOVED_WORK,
-    PACKED_PANELS,
+    PACKED_RUN,
     ROW_TASKS,
     THREAD_TASKS,
     bounded,
@@ -74,8 +76,9 @@ def walk_columns(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, 
     inside = Loop("j", jb, minimum(jb + jn, sizes.n), Constant(step), body)
     rows = parallel("ib", Constant(0), sizes.m, Name("mb"), inside)
     walk = parallel("jb", Constant(0), sizes.n, jn, rows)
-    # Rows are cut where the columns are too few.
-    least = LEAST_ROW_TILES * nest.tile.mr
+    # Rows are cut where columns are too few; columns of a B whose lanes are apart are copied by each task.
+    apart = maximum(minimum(sizes.cs_b - 1, 1), 0)
+    least = (apart * (LEAST_COPIED_TILES - LEAST_ROW_TILES) + LEAST_ROW_TILES) * nest.tile.mr
 
     def work(m: Expression) -> Expression:
         """Multiply-adds of m rows; each element that is read or written counts as `MOVED_WORK` of them."""
@@ -151,13 +154,27 @@ def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tupl
     blocks = parallel("ic", begin, end, Name("mc"), parallel("jj", jc, last, Name("jn"), *rows, jr))
     pack_b = nest.pack_b(jp, minimum(Name("np"), last - jp), jp - jc)
     panels = () if nest.b in nest.packed else (parallel("jp", jc, last, Name("np"), pack_b),)
-    # Columns are cut where the blocks of rows are too few.
-    across = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(end - begin, Name("mc")), 1))
+    jn, np = task_columns(nest, end - begin, last - jc)
     return (
         Let("jend", minimum(jc + Name(nc), sizes.n)),
-        Let("jn", maximum(share(last - jc, step, across), LEAST_COLUMN_TILES * step)),
-        *((Let("np", share(last - jc, PACKED_PANELS * step, tasks(COLUMN_TASKS))),) if panels else ()),
+        jn,
+        *((np,) if panels else ()),
         nest.depth_loop(*panels, blocks),
+    )
+
+
+def task_columns(nest: Nest, rows: Expression, columns: Expression) -> tuple[Let, Let]:
+    """The columns of a block that one task multiplies with mc of the rows, and those that one packs.
+
+    Columns are cut where the blocks of rows are too few.
+    """
+    step, stored = nest.columns_step, nest.types.b if nest.b == "b" else nest.types.a
+    across = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(rows, Name("mc")), 1))
+    least = LEAST_STRIP_TILES if nest.strip else LEAST_COLUMN_TILES
+    panels = -(-PACKED_RUN // stored.bytes(step))
+    return (
+        Let("jn", maximum(share(columns, step, across), least * step)),
+        Let("np", share(columns, panels * step, tasks(COLUMN_TASKS))),
     )
 
 

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.ir.nodes import Constant, Expression, Let, Loop, Name, Statement, ceildiv, maximum, minimum
+from tilewright.ir.nodes import Constant, Expression, Let, Loop, Name, Statement, maximum, minimum
 from tilewright.macro.blocking import SUMS_ROWS
-from tilewright.macro.partition import (
-    COLUMN_TASKS,
-    LEAST_COLUMN_TILES,
-    LEAST_TILES,
-    PACKED_PANELS,
-    ROW_TASKS,
-    THREAD_TASKS,
-    share,
-    tasks,
-)
+from tilewright.macro.partition import LEAST_TILES, ROW_TASKS, share, tasks
 from tilewright.ops.gemm.cache_blocks import balanced
 from tilewright.ops.gemm.product_nest import Nest
 
@@ -45,13 +36,3 @@ def kept_rows(
         return block(first, end)
     rows, ib = SUMS_ROWS // nest.tile.mr * nest.tile.mr, Name("ib")
     return (Loop("ib", first, end, Constant(rows), block(ib, minimum(ib + rows, end))),)
-
-
-def task_columns(nest: Nest, rows: Expression) -> tuple[Let, Let]:
-    """The columns of block jc that one task multiplies with some of the rows, and those that one packs."""
-    columns, step = Name("jend") - Name("jc"), nest.columns_step
-    across = ceildiv(tasks(THREAD_TASKS), maximum(ceildiv(rows, Name("mc")), 1))
-    return (
-        Let("jn", maximum(share(columns, step, across), LEAST_COLUMN_TILES * step)),
-        Let("np", share(columns, PACKED_PANELS * step, tasks(COLUMN_TASKS))),
-    )

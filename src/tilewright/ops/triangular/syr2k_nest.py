@@ -36,9 +36,9 @@ from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking, choose_
 from tilewright.macro.partition import (
     parallel,
 )
-from tilewright.ops.gemm.cache_blocks import balanced
+from tilewright.ops.gemm.cache_blocks import balanced, task_columns
 from tilewright.ops.gemm.product_nest import SCALARS, Nest, Sizes, extent, strides_of
-from tilewright.ops.triangular.blocks import column_blocks, kept_rows, task_columns
+from tilewright.ops.triangular.blocks import column_blocks, kept_rows
 from tilewright.ops.triangular.syr2k_problem import Syrk
 from tilewright.spec.problem import Layout
 
@@ -259,7 +259,7 @@ class SymmetricNest:
         rows = parallel("iq", Constant(0), end - first, Name("mc"), columns)
         panels = parallel("jp", jc, jend, Name("np"), *self.pack_columns())
         return (
-            *task_columns(nest, end - first),
+            *task_columns(nest, end - first, Name("jend") - Name("jc")),
             self.depth_loop(panels, rows),
         )
 

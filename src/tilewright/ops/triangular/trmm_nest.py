@@ -36,9 +36,9 @@ from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking, choose_
 from tilewright.macro.partition import (
     parallel,
 )
-from tilewright.ops.gemm.cache_blocks import balanced
+from tilewright.ops.gemm.cache_blocks import balanced, task_columns
 from tilewright.ops.gemm.product_nest import Nest, Sizes, extent, strides_of
-from tilewright.ops.triangular.blocks import column_blocks, kept_rows, task_columns
+from tilewright.ops.triangular.blocks import column_blocks, kept_rows
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.spec.functions import UnaryOp
 
@@ -221,7 +221,7 @@ class TriangularNest:
         earlier = roundup(first + 1, Name("kc")) - Name("kc")  # the block of depths that has the first row
         depths = (Constant(0), end) if self.lower or first == Constant(0) else (earlier, nest.sizes.k)
         return (
-            *task_columns(nest, end - first),
+            *task_columns(nest, end - first, Name("jend") - Name("jc")),
             Loop("pc", *depths, Name("kc"), (depth, panels, rows)),
             *self._moved(first, end),
         )

@@ -1,4 +1,7 @@
-"""What the tasks of a nest would cost on many cores: walks tile IR without computing anything."""
+"""What the tasks of a program would cost on any number of cores: walks tile IR without computing anything.
+
+A core is as fast as its multiply unit and a copy into panels; memory that cores share is not modelled.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,11 @@ class Costs:
                 heapq.heappush(ends, heapq.heappop(ends) + task)
             total += max(ends) + (REGION_CYCLES if threads > 1 else 0.0)
         return total
+
+    def balance(self, threads: int) -> float:
+        """Share of the time in which threads have a task, the start and the end of regions left out."""
+        alone = self.cycles(threads) - (REGION_CYCLES * len(self.regions) if threads > 1 else 0.0)
+        return sum(map(sum, self.regions)) / threads / alone
 
     def efficiency(self, threads: int) -> float:
         """Share of the multiply units' peak: 1 where nothing is packed and nobody waits."""
