@@ -18,8 +18,8 @@ from emulated.kernels import Emitted, Kernels
 from emulated.runs import run, skip_without_tools
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
+from tilewright.ops.contraction.main import Main
 from tilewright.ops.contraction.memory import reach
-from tilewright.ops.contraction.problem import Main
 from tilewright.ops.contraction.tables.primitive import swaps, table_axes
 from tilewright.ops.contraction.tables.tables import tables_of
 from tilewright.spec.dtype import DTYPES, F32

@@ -16,7 +16,7 @@ from contraction_cases import Case, random_case
 from support import GuardedMemory
 
 import tilewright as tw
-from tilewright.ops.contraction.problem import FirstTouch
+from tilewright.ops.contraction.main import FirstTouch
 
 CASES = 16
 TYPES = ("f32", "f32", "f64", "bf16", "i8", "c64")

@@ -20,7 +20,8 @@ from tilewright.errors import (
     SizeOverflow,
 )
 from tilewright.ops.contraction.dimension import Dimension
-from tilewright.ops.contraction.problem import Contraction, Main
+from tilewright.ops.contraction.main import Main
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.einsum.contraction import StridedOperand, einsum_dimensions
 
 M = Dimension("m", "primitive", 4, in0=1, out=1)

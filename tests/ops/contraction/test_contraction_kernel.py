@@ -32,9 +32,10 @@ from tilewright.ir.text import print_program
 from tilewright.machine.catalog import find_machine
 from tilewright.ops.contraction.dimension import Dimension
 from tilewright.ops.contraction.kernel import ContractionKernel
+from tilewright.ops.contraction.main import FirstTouch
 from tilewright.ops.contraction.memory import reach
 from tilewright.ops.contraction.nest import open_sizes
-from tilewright.ops.contraction.problem import Contraction, FirstTouch
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.threads.pool import limited
 
 #: Element types of random cases; f32 more often than others.

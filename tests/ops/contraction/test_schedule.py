@@ -22,8 +22,9 @@ from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.cost import rows_held
 from tilewright.ops.contraction.dimension import Dimension, ExecutionType
+from tilewright.ops.contraction.main import Main
 from tilewright.ops.contraction.memory import reach
-from tilewright.ops.contraction.problem import Contraction, Main
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.estimate import estimate
 from tilewright.ops.contraction.schedule.fuse import fuse
 from tilewright.ops.contraction.schedule.identify import ways

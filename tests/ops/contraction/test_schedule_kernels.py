@@ -10,7 +10,7 @@ from support import filled
 from tiers import draws
 
 import tilewright as tw
-from tilewright.ops.contraction.problem import Main
+from tilewright.ops.contraction.main import Main
 from tilewright.typing import UnaryName
 
 #: Subscripts and shapes, each of another primitive, layout or type of dimension.

@@ -18,7 +18,8 @@ from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
 from tilewright.ir.primitives.tables import NO_STEP
 from tilewright.ir.text import print_program
-from tilewright.ops.contraction.problem import TABLE_DTYPES, table_contraction
+from tilewright.ops.contraction.main import TABLE_DTYPES
+from tilewright.ops.contraction.problem import table_contraction
 from tilewright.ops.contraction.tables import panels
 from tilewright.ops.contraction.tables.nest import TABLES
 from tilewright.ops.contraction.tables.panels import PanelShape, ScatterPanels, cut_panels

@@ -291,7 +291,8 @@ class PackKernel:
             depths = [f.at(at, f.mul(depth_bytes, depth)) for depth in range(self.kr)]
             self._copy_group(f, to, depths, few)
             advance((f.at(to, self.group_bytes), f.at(at, f.mul(depth_bytes, self.kr))))
-        self._copy_rest(f, *advance.results, depth_bytes, few)
+        to, at = advance.results
+        self._copy_rest(f, to, at, depth_bytes, few)
 
     def _copy_rest(
         self, f: Function, to: Value, at: Value, depth_bytes: Value, few: _FewLanes | None = None

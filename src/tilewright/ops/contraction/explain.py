@@ -7,7 +7,8 @@ from tilewright.compiler.explanation import Explanation, ranked
 from tilewright.compiler.target import resolve_target
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.dimension import ExecutionType
-from tilewright.ops.contraction.problem import Contraction, Main
+from tilewright.ops.contraction.main import Main
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.block import block
 from tilewright.ops.contraction.schedule.estimate import estimate
 from tilewright.ops.contraction.schedule.fuse import fuse

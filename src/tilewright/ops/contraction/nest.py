@@ -31,6 +31,7 @@ from tilewright.ir.nodes import (
 from tilewright.ir.relocate import Place, Relocation
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.dimension import ExecutionType
+from tilewright.ops.contraction.main import FirstTouch
 from tilewright.ops.contraction.primitive import (
     DimensionLoop,
     Surroundings,
@@ -39,7 +40,7 @@ from tilewright.ops.contraction.primitive import (
     split,
     takes_steps,
 )
-from tilewright.ops.contraction.problem import Contraction, FirstTouch
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.spec.dtype import DType
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.roles import DimensionRole

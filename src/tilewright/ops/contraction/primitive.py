@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from tilewright.ir.nodes import Buffer, Constant, Expression, Name, Statement
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.dimension import Dimension
-from tilewright.ops.contraction.problem import Contraction, Main, check_loops
+from tilewright.ops.contraction.main import Main
+from tilewright.ops.contraction.problem import Contraction, check_loops
 from tilewright.preparing import Places
 from tilewright.spec.roles import DimensionRole
 

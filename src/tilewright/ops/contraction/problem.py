@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache
-from itertools import pairwise
 from math import prod
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +15,6 @@ from tilewright.cached import cached_property
 from tilewright.errors import (
     ContractionPrimitive,
     ContractionText,
-    InvalidChoice,
     InvalidSequence,
     InvalidSize,
     SizeOverflow,
@@ -25,38 +22,20 @@ from tilewright.errors import (
     shown,
 )
 from tilewright.ops.batch_reduce.problem import MAX_KERNEL_COUNT, MAX_KERNEL_K, MAX_KERNEL_M, MAX_KERNEL_N
+from tilewright.ops.contraction.checks import check_order, check_primitive
 from tilewright.ops.contraction.dimension import Dimension, ExecutionType, replace_size
+from tilewright.ops.contraction.main import TABLE_DTYPES, FirstTouch, Main, parse_main
 from tilewright.ops.contraction.memory import view
 from tilewright.ops.contraction.text import CHOICES, parse_contraction, print_contraction
 from tilewright.ops.unary.problem import check_unary_dtype
-from tilewright.spec.arguments import MAX_SIZE, as_text, check_items, parse_choice, unchecked
-from tilewright.spec.dtype import DType, Use, accumulator, dtypes_for, parse_dtype
+from tilewright.spec.arguments import MAX_SIZE, check_items, parse_choice, unchecked
+from tilewright.spec.dtype import DType, accumulator, parse_dtype
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.problem import Operand, ProductTypes, exact_dtype
 from tilewright.spec.records import set_fields
 from tilewright.spec.roles import DimensionRole
 from tilewright.typing import DimensionRoleName, ElementType, FirstTouchName, MainName, UnaryName
-
-#: Element types whose products by tables have kernels.
-TABLE_DTYPES = dtypes_for(Use.SCATTERED)
-
-
-class Main(Enum):
-    """The main primitive of a binary contraction, which runs over its primitive dimensions.
-
-    GEMM: one m, one n, one k (each may be missing: of length 1), operands where they stand. BRGEMM: the same
-    and one more k outside of them, the batch, summed in registers. PACKED_GEMM: any number of each type,
-    operands packed on the fly, block by block, by tables of offsets.
-    """
-
-    GEMM, BRGEMM, PACKED_GEMM = get_args(MainName)
-
-
-class FirstTouch(Enum):
-    """How out is initialised before the first product is added: not at all, by zeros, by a bias."""
-
-    NONE, ZERO, BIAS = get_args(FirstTouchName)
 
 
 @dataclass(frozen=True, init=False)
@@ -144,7 +123,7 @@ class Contraction:
             dtype=types.a,
             in1_dtype=types.b,
             out_dtype=types.c,
-            main=_parse_main(main),
+            main=parse_main(main),
             first=parse_choice(FirstTouch, first, "first"),
             last=steps,
         )
@@ -374,31 +353,11 @@ def table_contraction(
     return Contraction(dimensions, kind, out_dtype=out_dtype, main=Main.PACKED_GEMM, first=first)
 
 
-def _parse_main(main: Main | UnaryOp | MainName | UnaryName) -> Main | UnaryOp:
-    words: dict[str, Main | UnaryOp] = {member.value: member for member in (*Main, *UnaryOp)}
-    if isinstance(main, (Main, UnaryOp)):
-        return main
-    found = as_text(main)
-    if found is None or found not in words:
-        raise InvalidChoice(name="main", found=shown(main), allowed=", ".join(words))
-    return words[found]
-
-
-# --- checks ---
-
-#: How many primitive dimensions of each type a main primitive takes; None: any.
-_MOST: dict[Main, dict[DimensionRole, int] | None] = {
-    Main.GEMM: {DimensionRole.M: 1, DimensionRole.N: 1, DimensionRole.K: 1},
-    Main.BRGEMM: {DimensionRole.M: 1, DimensionRole.N: 1, DimensionRole.K: 2},
-    Main.PACKED_GEMM: None,
-}
-
-
 def check_contraction(problem: Contraction) -> None:
     """Raises what `Contraction` says it raises."""
     _check_sizes(problem)
-    _check_order(problem.dimensions)
-    _check_primitive(problem.dimensions, problem.main)
+    check_order(problem.dimensions)
+    check_primitive(problem.dimensions, problem.main)
     if problem.is_unary:
         _check_unary(problem)
     else:
@@ -420,37 +379,6 @@ def _check_fits(what: str, found: int, limit: int) -> None:
     """Refuses a number of elements beyond a limit."""
     if found > limit:
         raise SizeOverflow(what=what, found=found, limit=limit)
-
-
-def _check_order(dimensions: tuple[Dimension, ...]) -> None:
-    """Primitive dimensions are innermost."""
-    for number, (outer, dimension) in enumerate(pairwise(dimensions), 1):
-        if outer.is_primitive and not dimension.is_primitive:
-            raise ContractionPrimitive(
-                main="primitive dimensions",
-                found=f"dimension {number} ({dimension}) inside of one",
-                required="all the last ones: the primitive is what the loops run",
-            )
-
-
-def _check_primitive(dimensions: tuple[Dimension, ...], main: Main | UnaryOp) -> None:
-    """The primitive dimensions are some that the main primitive has a kernel for."""
-    types = [dimension.type for dimension in dimensions if dimension.is_primitive]
-    most = _MOST[main] if isinstance(main, Main) else {DimensionRole.BATCH: 2}
-    if most is None:
-        return
-    for kind in DimensionRole:
-        count, allowed = types.count(kind), most.get(kind, 0)
-        if count > allowed:
-            raise ContractionPrimitive(
-                main=main.value,
-                found=f"{count} primitive dimensions of type {kind.value}",
-                required=f"at most {allowed}; fuse them, run the others as loops, or take packed_gemm",
-            )
-    if isinstance(main, UnaryOp) and any(d.type is not DimensionRole.BATCH for d in dimensions):
-        raise ContractionPrimitive(
-            main=main.value, found="dimensions that an operand lacks", required="all of type c"
-        )
 
 
 def _check_unary(problem: Contraction) -> None:

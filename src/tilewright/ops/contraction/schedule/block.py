@@ -7,7 +7,8 @@ from math import prod
 from tilewright.machine.machine import Machine
 from tilewright.macro.cost import in_place_limits
 from tilewright.ops.contraction.dimension import Dimension
-from tilewright.ops.contraction.problem import Contraction, Main
+from tilewright.ops.contraction.main import Main
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.split import cut_at, divisors
 from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
 from tilewright.spec.roles import DimensionRole

@@ -10,7 +10,8 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import register_candidates
 from tilewright.macro.cost import KEPT_SHARE, RegisterTile, rows_held, tile_cycles
 from tilewright.ops.contraction.dimension import Dimension
-from tilewright.ops.contraction.problem import Contraction, Main
+from tilewright.ops.contraction.main import Main
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
 from tilewright.spec.dtype import DType, Kind
 from tilewright.spec.roles import DimensionRole

@@ -8,7 +8,8 @@ from itertools import permutations
 
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.dimension import Dimension, ExecutionType
-from tilewright.ops.contraction.problem import TABLE_DTYPES, Contraction, Main
+from tilewright.ops.contraction.main import TABLE_DTYPES, Main
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.block import block
 from tilewright.ops.contraction.schedule.estimate import estimate
 from tilewright.ops.contraction.schedule.reorder import reorder

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.dimension import ExecutionType
-from tilewright.ops.contraction.problem import Contraction, Main
+from tilewright.ops.contraction.main import Main
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.split import BALANCED, balance, least_work, work_of
 from tilewright.spec.roles import DimensionRole
 

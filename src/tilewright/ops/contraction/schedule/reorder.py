@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.dimension import Dimension
-from tilewright.ops.contraction.problem import Contraction, Main
+from tilewright.ops.contraction.main import Main
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
 from tilewright.spec.roles import DimensionRole
 

@@ -9,7 +9,8 @@ from math import isqrt, prod
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import LEAST_TILES
 from tilewright.ops.contraction.dimension import STRIDES, Dimension, ExecutionType
-from tilewright.ops.contraction.problem import Contraction, Main
+from tilewright.ops.contraction.main import Main
+from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
 from tilewright.spec.roles import DimensionRole
 from tilewright.threads.pool import TEAM_WORK
