@@ -38,7 +38,7 @@ SIZES = (Sizes(1, 1, 2, 5, 9), Sizes(2, 2, 1, 37, 70))
 #: Kernels of one machine, one of each type and schedule; the next machine takes the next features.
 EACH = 4 * len(Schedule)
 #: Of these, `make test` runs one in so many; of each machine others.
-SHARED = 4
+SHARED = 8
 #: Of a row of sums, times what is allowed of a result: as many weights are added.
 SUMMED = 20
 
@@ -110,7 +110,8 @@ def attention_cases(kernels: Kernels, first: int) -> Iterator[Case]:
     """Kernels of every type; caches small and as they are, features and schedules take turns."""
     kinds = enumerate(itertools.product(Schedule, ("f32", "bf16", "f16", "f64")), first)
     for turn, (schedule, dtype) in share(kinds, SHARED, first // EACH):
-        problem = Attention(20, 24, dtype, **FEATURES[turn % len(FEATURES)], schedule=schedule)
+        feature = turn + turn // EACH**2  # so that the machines of `make test` meet every one
+        problem = Attention(20, 24, dtype, **FEATURES[feature % len(FEATURES)], schedule=schedule)
         kernel = kernels.emit(problem, near=bool(turn % 3))
         for sizes in SIZES:
             yield attention_case(kernel, sizes, turn)

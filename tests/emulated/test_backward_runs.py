@@ -83,8 +83,8 @@ def backward_case(kernel: Emitted, case: calls.Case, turn: int) -> Case:
 
 
 def backward_cases(kernels: Kernels, first: int) -> Iterator[Case]:
-    """Types take turns, and caches, small and as they are; in `make test` machines take two cases in turn."""
-    for turn, case in share(enumerate(CASES), 2, first):
+    """Types take turns, and caches, small and as they are; in `make test` each machine takes one case."""
+    for turn, case in share(enumerate(CASES), len(CASES), first):
         of_type = changed(case, dtype=tuple(ALLOWED)[(turn + turn // 2 + first) % len(ALLOWED)])
         kernel = kernels.emit(of_type.problem, near=bool((turn // 2 + first // 2) % 2))
         yield backward_case(kernel, of_type, turn)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from shares import EVERY_TEST_RUNS
+from tiers import exhaustive
 
 from emulated.emulators import emulated_machines, emulator_of, link, run_emulated
 from emulated.runs import skip_without_tools
@@ -19,6 +20,8 @@ from tilewright.tools.explore.loops import innermost_loops
 
 HERE = Path(__file__).parent
 NAMES = ("pwr10", "neoverse-n1", "rva23", "x86-64-v3")
+#: In `make test` tests/recognise compiles and runs programs for x86-64.
+RUN_ELSEWHERE = ("x86-64-v3", True)
 #: Those of POWER10: Power ISA 3.1C, book I, 7.2.1.3.
 ACCUMULATORS = 8
 MACHINES = {machine.name: machine for machine in emulated_machines()}
@@ -39,7 +42,13 @@ def replaced(machine: Machine, form: OutputFormat, place: Path, target: Machine 
     return done
 
 
-@pytest.mark.parametrize(("name", "named"), [*((name, True) for name in NAMES), ("rva23", False)])
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        pytest.param(*case, marks=exhaustive if case == RUN_ELSEWHERE else ())
+        for case in [*((name, True) for name in NAMES), ("rva23", False)]
+    ],
+)
 def test_a_program_is_right(name: str, named: bool, tmp_path: Path) -> None:
     """Also where only functions say what they are for: RISC-V has registers for floats, or none."""
     machine = MACHINES[name]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from product_operands import PROBLEMS, make, shapes, strides_of
-from shares import EVERY_TEST_RUNS
+from shares import EVERY_TEST_RUNS, share
 from support import Array
 
 from emulated.case_file import Case, Placed, Signature, Values
@@ -26,6 +26,8 @@ RUN = tuple(
 )
 #: Types that each walk is compiled for on one machine; the next machine takes the next ones.
 EACH = 2 if EVERY_TEST_RUNS else 1
+#: Of the walks, a machine runs one in so many in `make test`; the next machine takes the next ones.
+SHARED = 2
 
 
 def whole(array: Array) -> Array:
@@ -65,9 +67,9 @@ def product_case(kernel: Emitted, shape: tuple[int, ...], turn: int) -> Case:
 
 
 def product_cases(kernels: Kernels, first: int) -> Iterator[Case]:
-    """Every walk; types take turns."""
+    """Every walk, or a share of them; types take turns."""
     turn = first
-    for walk, factors in PROBLEMS:
+    for walk, factors in share(PROBLEMS, SHARED, first):
         for _ in range(EACH):
             problem = SumOfProducts(walk, factors, SUM_DTYPES[turn % len(SUM_DTYPES)])
             kernel = kernels.emit(problem)

@@ -35,7 +35,7 @@ SIZES = ((1, 1, 0), (3, 7, 5), (5, 70, 0), (37, 33, 3), (3, 160, 32))
 DTYPES = ("f32", "bf16", "f16", "f64")
 EPS = 0.25
 #: Of the problems of a machine, `make test` runs one in so many.
-SHARED = 4
+SHARED = 8
 #: Relative and absolute differences from float64: a few places of the type, of results around 1.
 ALLOWED = {"f32": 4e-6, "bf16": 1e-2, "f16": 2e-3, "f64": 1e-14}
 
@@ -107,7 +107,8 @@ def row_case(kernel: Emitted, size: tuple[int, int, int], turn: int) -> Case:
 
 def problems(first: int) -> Iterator[RowFunction | Elementwise]:
     """Every function along rows and across them, a light and a heavy one of elements; types take turns."""
-    turn = first
+    # Machines take one problem in `SHARED`, beginning with their number, and every type among them.
+    turn = 2 * first + first // len(DTYPES)
     for op in RowOp:
         for layout in (Layout.ROW, Layout.COL):
             dtype = DTYPES[turn % len(DTYPES)]
@@ -124,7 +125,7 @@ def row_cases(kernels: Kernels, first: int) -> Iterator[Case]:
     """Results near the caches, and past them in narrow pieces: types and these take turns."""
     for turn, problem in share(enumerate(problems(first), first), SHARED, first):
         cut: dict[str, int] = {}
-        if turn // 2 % 2:
+        if (turn // 2 + turn // 8) % 2:
             cut["stream_from"] = 1
             narrow = "long_row" if isinstance(problem, Elementwise) else "side"
             cut[narrow] = 1 if isinstance(problem, Elementwise) else 16

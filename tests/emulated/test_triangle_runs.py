@@ -30,7 +30,7 @@ RUN = tuple(
         for machine in reversed(emulated_machines())
     }.values()
 )
-#: Of which each machine runs every third one in `make test`; the next machine runs the next ones.
+#: Of which each machine runs every fourth one in `make test`; the next machine runs the next ones.
 PROBLEMS: tuple[Syrk | Trmm, ...] = (
     Syr2k(c="col"),
     Syrk(dtype="bf16", a="col", lower=False),
@@ -41,7 +41,7 @@ PROBLEMS: tuple[Syrk | Trmm, ...] = (
     Trmm(b="col", c="col", side="right", unit=True),
     Trmm(dtype="c128", c="strided"),
 )
-SHARED = 3
+SHARED = 4
 FACTORS = ((1.0, 0.0), (2.0, -1.0), (0.0, 3.0))
 
 

@@ -41,8 +41,10 @@ from tilewright.spec.problem import ProductTypes, Strategy
 WRAPPING = {"u8": 33_030, "i8": 131_073}
 #: Of what other machines run too, one type in so many.
 THINNED = 4
-#: Of the types that an instruction has run, `make test` runs one in so many at any sizes.
-THINNED_ANY = 18
+#: The same in `make test`, where that adds a length of vectors only; and of these, at any sizes.
+THINNED_LENGTH, THINNED_ANY = 12, 24
+#: Of products of any sizes, `make test` compiles one in so many with the automatic strategy.
+AUTOMATIC = 6
 #: Bounds of m, n and k in `make test`: one tile of any row and a full vector of most, with tails.
 NEAR, FAR = (9, 23, 22), (37, 41, 40)
 LAYOUTS = tuple(itertools.product(("row", "col"), repeat=3))
@@ -133,9 +135,9 @@ def _fillings(types: ProductTypes) -> tuple[Filling, Filling]:
 def gemm_cases_of(kernels: Kernels, types: ProductTypes, number: int, *, fixed: bool) -> Iterator[Case]:
     """All strides given at run time, on a machine with small caches; then layouts and strategies in turn.
 
-    In `make test` two products in three are packed always: the automatic strategy holds twice the code.
+    In `make test` most products are packed always: the automatic strategy holds twice the code.
     """
-    first = Strategy.AUTO if EVERY_TEST_RUNS or number % 3 == 0 else Strategy.PACKING
+    first = Strategy.AUTO if EVERY_TEST_RUNS or number % AUTOMATIC == 0 else Strategy.PACKING
     plans: list[tuple[tuple[str, ...], Strategy, bool]] = [(("strided",) * 3, first, True)]
     if fixed:
         plans.append((LAYOUTS[3 * number % 8], STRATEGIES[number % 3], number % 2 == 0))
@@ -193,8 +195,8 @@ def plans(machine: Machine, machines: Sequence[Machine]) -> Iterator[Plan]:
     """Everything of what is new on a machine; of other lengths of vectors one type in `THINNED`, each machine
     others.
 
-    In `make test` products of any sizes run once for each instruction of a machine and for one type in
-    `THINNED_ANY`, products of known sizes for types in which each instruction, each type of A and of B and
+    In `make test` products of any sizes run once for each instruction of a machine, whichever of its operands
+    is A, products of known sizes for types in which each instruction, each type of A and of B and
     each result of each type of sums occurs. In `make test-all` products of any sizes run
     for every type, of other layouts too, and one type in `THINNED` on machines that add nothing.
 
@@ -215,7 +217,8 @@ def plans(machine: Machine, machines: Sequence[Machine]) -> Iterator[Plan]:
         new = novelty(machine, types, machines)
         if new is None or (first and types.name in DTYPES):
             continue
-        pair, instruction = (types.a.name, types.b.name), way_of(machine, types)
+        pair, way = (types.a.name, types.b.name), way_of(machine, types)
+        instructions = way and frozenset((way.instruction, way.turned))
         sampled = number % THINNED == 0
         # Types of C differ in the store, and mixed ones in the conversion: one kernel of each shows it.
         fixed = new is Novelty.INSTRUCTION and types.a == types.b == types.c
@@ -224,15 +227,15 @@ def plans(machine: Machine, machines: Sequence[Machine]) -> Iterator[Plan]:
             whole = new is Novelty.INSTRUCTION or (new is Novelty.WAY and pair not in seen)
             whole = whole or (new is Novelty.LENGTH and sampled)
             yield Plan(types, number, whole, fixed, (new is not Novelty.NONE or sampled) + fixed)
-        elif added or (new is Novelty.LENGTH and sampled):
-            whole = number % THINNED_ANY == 0 or (added and instruction not in seen)
+        elif added or (new is Novelty.LENGTH and number % THINNED_LENGTH == 0):
+            whole = instructions not in seen if added else number % THINNED_ANY == 0
             known = types in chosen or not added
             if whole or known:
                 yield Plan(types, number, whole, fixed and sampled, int(known))
         else:
             continue
         if whole:
-            seen |= {pair, instruction}
+            seen |= {pair, instructions}
 
 
 def type_cases(kernels: Kernels, machines: Sequence[Machine]) -> Iterator[Case]:

@@ -6,11 +6,13 @@ import hashlib
 import re
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from assembly_text import AssemblyLoop, innermost_loops, multiplies, quadwords_loaded, vector_stack_moves
 from object_symbols import undefined_symbols
-from shares import EVERY_TEST_RUNS
+from shares import EVERY_TEST_RUNS, share
 from support import run_python
 from tiers import first_of, named
 
@@ -105,16 +107,24 @@ def main_loops(name: str, dtype: DType, *, adjacent_a: bool = False) -> list[Ass
     return [loop for loop in loops if multiplies(loop) == most]
 
 
-def of_isa(isa: Isa) -> list[tuple[str, DType]]:
-    names = [entry.machine.name for entry in CATALOG if entry.machine.isa.name == isa.name]
-    return [(name, dtype) for name in names for dtype in FLOATS]
-
-
 def shape(name: str, dtype: DType) -> tuple[int, int, int]:
     """mr, vectors of nr, lanes."""
     machine = vectors_of(name)
     blocking, lanes = choose_blocking(machine, machine.isa.tile(dtype)), machine.isa.lanes(dtype)
     return blocking.mr, blocking.nr // lanes, lanes
+
+
+def tile_of(case: tuple[str, DType]) -> tuple[object, ...]:
+    """The row, the type and the register tile: CPUs that have them in common differ in the order of code."""
+    machine = find_machine(case[0])
+    return machine.arch, machine.isa.name, machine.function_bits, case[1], *shape(*case)
+
+
+def of_isa(*rows: Isa) -> list[ParameterSet]:
+    """The machines of some rows; in `make test` one of each register tile."""
+    names = [row.name for row in rows]
+    machines = [entry.machine for entry in CATALOG if entry.machine.isa.name in names]
+    return first_of(((machine.name, dtype) for machine in machines for dtype in FLOATS), tile_of)
 
 
 def check_scaled_addresses(loop: AssemblyLoop) -> None:
@@ -127,7 +137,7 @@ def check_scaled_addresses(loop: AssemblyLoop) -> None:
 X86_SUFFIX = {F32: "s", F64: "d"}
 
 
-@pytest.mark.parametrize(("name", "dtype"), [*of_isa(AVX512), *of_isa(AVX2)], ids=str)
+@pytest.mark.parametrize(("name", "dtype"), of_isa(AVX512, AVX2), ids=str)
 def test_fma_rows(name: str, dtype: DType) -> None:
     mr, vectors, _ = shape(name, dtype)
     suffix = X86_SUFFIX[dtype]
@@ -253,8 +263,7 @@ def check_rvv_loop(loop: AssemblyLoop, mr: int, vectors: int, dtype: DType) -> N
     assert not loop.matching(r"\bsp\b"), "nothing from the stack"
 
 
-@pytest.mark.parametrize("name", targets())
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize(("name", "dtype"), first_of(product(targets(), FLOATS), tile_of), ids=str)
 def test_no_vector_stack_traffic_in_any_depth_loop(name: str, dtype: DType) -> None:
     """Edges too: no innermost loop that multiplies vectors touches the stack."""
     machine = find_machine(name)
@@ -288,10 +297,11 @@ def kind(pair: tuple[str, Isa]) -> tuple[object, ...]:
 def test_every_row_compiles_and_needs_no_library(name: str, isa: Isa) -> None:
     """Each strategy alone in `make test-all`; the automatic one chooses at run time, and holds the others.
 
-    In `make test` the object of one type is read, and the assembly of the other.
+    In `make test` the object of one type is read, or the assembly of the other: rows take turns.
     """
     machine = find_machine(name).with_isa(isa)
-    for number, dtype in enumerate(FLOATS, EVERY_ROW.index((name, isa))):
+    first = EVERY_ROW.index((name, isa))
+    for number, dtype in share(enumerate(FLOATS, first), len(FLOATS), first // len(FLOATS)):
         for strategy in Strategy if EVERY_TEST_RUNS else (Strategy.AUTO,) * (number % 2 == 0):
             done = run_stages(strided_problem(dtype, strategy), machine)
             assert undefined_symbols(done.object) == set(), f"{dtype} {strategy.value}"

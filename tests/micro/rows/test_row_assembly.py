@@ -48,7 +48,7 @@ OPERATIONS = (
 )
 
 
-@pytest.mark.parametrize(("machine", "op", "layout"), crossed(MACHINES, OPERATIONS, 2), ids=str)
+@pytest.mark.parametrize(("machine", "op", "layout"), crossed(MACHINES, OPERATIONS, len(MACHINES)), ids=str)
 def test_no_vector_goes_through_the_stack(machine: str, op: str, layout: str) -> None:
     """In loops over elements; those around them, over rows and pieces of long ones, may use it."""
     loops = [loop for loop in loops_of(op, layout, machine) if not loop.function.startswith("task")]

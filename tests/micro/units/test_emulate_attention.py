@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from attention_calls import FEATURES, Sizes, check, make
 from emulated_rows import LENGTHS, STREAMING, emulating, every_feature
+from shares import share
 from tiers import crossed
 
 from tilewright.compiler.kernel import Kernel
@@ -21,7 +22,7 @@ from tilewright.spec.dtype import parse_dtype
 
 #: Types of queries; every row meets most features in one of them.
 TYPES = ("f32", "bf16", "f16", "f64")
-#: Problems of one row and type, of each schedule one.
+#: Problems of one row and type, of each schedule one; in `make test` rows take turns.
 EACH = len(Schedule)
 #: More queries than two tiles of any row, more keys than a block has with caches as small as these.
 SIZES = Sizes(batch=1, kv_heads=1, group=2, queries=70, keys=97)
@@ -45,7 +46,7 @@ ROWS = {f"{isa.name}-{isa.vector_bits}-{isa.tile(parse_dtype('bf16')).instructio
 def test_attention_of_every_row(row: str, dtype: str) -> None:
     turn = (list(ROWS).index(row) * len(TYPES) + TYPES.index(dtype)) * EACH
     machine = emulating(ROWS[row])
-    for number in range(turn, turn + EACH):
+    for number in share(range(turn, turn + EACH), EACH, list(ROWS).index(row)):
         schedule = tuple(Schedule)[number % 2]
         problem = Attention(20, 24, dtype, **FEATURES[number % len(FEATURES)], schedule=schedule)
         made = make(problem, SIZES)

@@ -119,7 +119,7 @@ def check(problem: Gemm, machine: Machine, shapes: list[tuple[int, int, int]], *
 
 
 @pytest.mark.parametrize(
-    ("isa", "case"), crossed(ISAS, ([case] for case in (*EXACT, *FUNCTIONS)), 6), ids=named
+    ("isa", "case"), crossed(ISAS, ([case] for case in (*EXACT, *FUNCTIONS)), len(ISAS)), ids=named
 )
 def test_every_row_and_epilogue(isa: Isa, case: tuple[str, str, str, str]) -> None:
     """Vector tiles, matrix units, their edges and several depth blocks; layouts and strategies take turns.

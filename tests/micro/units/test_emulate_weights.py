@@ -40,8 +40,8 @@ def weight(form: Weights, target: str, random: np.random.Generator) -> tuple[tw.
 
 
 @pytest.mark.parametrize(
-    ("row", "dtype", "name"),
-    crossed(product(ROWS, (np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16))), FORMS, 4),
+    ("row", "name", "dtype"),
+    crossed(ROWS, product(FORMS, (np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16))), len(ROWS)),
     ids=str,
 )
 def test_rows_multiply_weights(row: str, name: str, dtype: np.dtype[np.generic]) -> None:
