@@ -3,8 +3,9 @@
     python guarded_batch_reduce.py {f32|f64} TURN
 
 The row is the host's, or that of TILEWRIGHT_ISA. Sizes cover every tail of m, n and k from 1 to 40. A tail of
-m meets one combination of layouts, two in `make test-all`, and another one with another turn. The exit status
-says whether every byte outside C was left alone and every product was right.
+m meets two combinations of layouts, and others with another turn; in `make test` a turn has every remainder
+of m by 8, and the next one the other sizes. The exit status says whether every byte outside C was left alone
+and every product was right.
 """
 
 # mypy: disable-error-code="arg-type"
@@ -95,12 +96,12 @@ class Bench:
 
 def main(dtype: str, first: str) -> None:
     """Every tail of m, n and k; layouts, beta, batch and mode take turns."""
-    each = 4 if EVERY_TEST_RUNS else 8
+    each, apart = (4, 1) if EVERY_TEST_RUNS else (16, 8)
     bench = Bench()
     turns = itertools.count(3 * int(first))
     kernels = 0
     for number, (a, b, c) in enumerate(itertools.product(("row", "col"), repeat=3)):
-        for m in range(1 + (number + int(first)) % each, LARGEST + 1, each):
+        for m in range(1 + (number + apart * int(first)) % each, LARGEST + 1, each):
             turn = next(turns)
             n, k = 17 * m % 41, (7 * m + 2 * number) % LARGEST + 1  # all from 1 to 40
             problem = tw.BatchReduceGemm(

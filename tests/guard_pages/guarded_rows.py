@@ -2,9 +2,9 @@
 
     python guarded_rows.py {f32|f64|bf16|f16} TURN
 
-The row is the host's, or that of TILEWRIGHT_ISA. In `make test` a function has one layout near the caches and
-the other one past them, exchanged with the next turn. The exit status says whether every byte outside y was
-left alone and every result was right.
+The row is the host's, or that of TILEWRIGHT_ISA. In `make test` a function has one layout, near the caches
+or past them; the other types and the next turn have the others. The exit status says whether every byte
+outside y was left alone and every result was right.
 """
 
 # mypy: disable-error-code="arg-type"
@@ -49,7 +49,7 @@ def main(name: str, first: str) -> None:
     memories = [GuardedMemory(128 * 1024) for _ in range(4)]
     turn = ("f32", "f64", "bf16", "f16").index(name)
     every = itertools.product(enumerate(RowOp), enumerate(("row", "col")))
-    for (i, op), (j, layout) in share(every, 2, turn // 2 + turn + int(first) // 2):
+    for (i, op), (j, layout) in share(every, 4, (turn ^ turn >> 1) + int(first) // 2):
         beside = ("weight", "bias")[: {RowOp.LAYER_NORM: 2, RowOp.RMS_NORM: 1}.get(op, 0)]
         problem = RowFunction(op, name, layout=layout, **dict.fromkeys(beside, name))
         dtype = problem.dtype.numpy

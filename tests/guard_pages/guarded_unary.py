@@ -27,7 +27,7 @@ from tilewright.ops.unary.problem import Unary
 SIZES = (1, 2, 3, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 47, 64, 70)
 GAPS = (0, 3)
 #: Of the pairs of sizes, `make test` runs one in so many; the next kernel takes the next ones.
-SHARED = 5
+SHARED = 10
 
 
 class Bench:

@@ -14,7 +14,7 @@ from recognise.toolchains import CLANG
 @pytest.mark.skipif(CLANG.program is None, reason="clang is not installed")
 def test_random_nests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    nests = 24 if EVERY_TEST_RUNS else 12
+    nests = 24 if EVERY_TEST_RUNS else 8
     found, became = wrong(1, nests, tmp_path)
     assert found == []
     assert sum(count for what, count in became.items() if "->" in what) >= nests // 2

@@ -41,5 +41,8 @@ functions = [eval("lambda: " + line) for line in sys.argv[1:]]
 
 
 def third(number: int) -> tuple[str, ...]:
-    """A third of the functions, in another order each: what is imported already depends on it."""
+    """A third of the functions, in another order each: what is imported already depends on it.
+
+    In `make test` each third meets one of the tests that do something at the same time.
+    """
     return FUNCTIONS[number::3] if number % 2 else FUNCTIONS[number::3][::-1]

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from first_calls import ARRAYS, third
 from support import Array, filled, run_python
+from tiers import sampled
 
 import tilewright as tw
 from tilewright.llvm import target
@@ -99,7 +100,7 @@ for function in functions:
 )
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", sampled(range(3), 3, 2))
 def test_the_first_calls_of_every_function(number: int) -> None:
     """What threads make at the same time is made once, and no thread keeps an address of what is freed."""
     run_python("-c", EVERY_FUNCTION, *third(number))

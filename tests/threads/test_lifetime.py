@@ -15,6 +15,7 @@ import pytest
 from first_calls import ARRAYS, FUNCTIONS, third
 from shares import EVERY_TEST_RUNS
 from support import filled, run_python
+from tiers import sampled
 
 import tilewright as tw
 from tilewright.cached import cached_property
@@ -132,7 +133,7 @@ for number, function in enumerate(functions):
 
 
 @posix
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", sampled(range(3), 3, 0))
 def test_forks_while_others_call_a_function_first(number: int) -> None:
     """Whatever the other thread was doing then (importing, compiling, linking), the child can do it too."""
     run_python("-c", FORKS, *third(number))
@@ -168,7 +169,7 @@ assert calls > len(functions), calls
 
 
 @posix
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", sampled(range(3), 3, 1))
 def test_a_signal_handler_calls_what_it_interrupted(number: int) -> None:
     """While its own thread compiles, the handler's call works, or says that it came during an import."""
     run_python("-c", INTERRUPTED, *third(number))
@@ -257,7 +258,7 @@ time.sleep(0.1)
 
 def test_the_process_ends_while_products_run() -> None:
     """Daemon threads find their scratch until the process is gone."""
-    for _ in range(5 if EVERY_TEST_RUNS else 3):
+    for _ in range(5 if EVERY_TEST_RUNS else 2):
         run_python("-c", END)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from shares import EVERY_TEST_RUNS
 from support import Array, filled, rough, run_python
-from tiers import pairwise
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.errors import InvalidThreads
@@ -50,7 +51,8 @@ CALLS: dict[str, Callable[..., Array]] = {
 
 
 @pytest.mark.parametrize(
-    ("shape", "call", "dtype"), pairwise(SHAPES, ["native", "python"], ["f4", "f8", "i4", "c8"])
+    ("shape", "call", "dtype"),
+    crossed(SHAPES, product(["native", "python"], ["f4", "f8", "i4", "c8"]), 4),
 )
 def test_the_same_bits_with_any_number(shape: str, call: str, dtype: Any) -> None:
     a, b = (rough(size, np.float32, seed).astype(dtype) for seed, size in enumerate(SHAPES[shape]))
@@ -214,7 +216,7 @@ assert wrong and not any(wrong)
 
 @posix
 def test_forks_while_products_run() -> None:
-    run_python("-c", FORKS, "100" if EVERY_TEST_RUNS else "40")
+    run_python("-c", FORKS, "100" if EVERY_TEST_RUNS else "20")
 
 
 def test_many_callers_of_few_threads() -> None:

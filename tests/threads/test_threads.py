@@ -378,7 +378,7 @@ print("forked")
 
 @posix
 def test_forks_while_the_pool_works(wait: Wait) -> None:
-    assert "forked" in run_python("-c", FORKS, wait.name, "100" if EVERY_TEST_RUNS else "40")
+    assert "forked" in run_python("-c", FORKS, wait.name, "100" if EVERY_TEST_RUNS else "20")
 
 
 EXIT = """
@@ -408,7 +408,7 @@ if case == "forked":
 @posix
 @pytest.mark.parametrize("case", ["idle", "working", "forked"])
 def test_the_process_ends(case: str) -> None:
-    for _ in range(3 if EVERY_TEST_RUNS else 2):
+    for _ in range(3 if EVERY_TEST_RUNS else 1):
         run_python("-W", "ignore", "-c", EXIT, case, seconds=30)
 
 

@@ -24,9 +24,20 @@
 /* The comment that a test reads: the call, each array with its length, and what is to be found.
 // {ijp,ipj,jip,jpi,pij,pji}_{r,c}{r,c}{r,c}(f32 c[(m+n)*(m+n)], f32 a[(m+k)*(m+k)], f32 b[(n+k)*(n+k)], int m, int n, int k, int ldc=m+n, int lda=m+k, int ldb=n+k) replaced mk,kn->mn
 */
+#ifdef FEW /* each order and each combination of layouts, as few products as these take */
+PRODUCT(ijp_rrr, I, J, P, ROW, ROW, ROW)
+PRODUCT(ipj_rrc, I, P, J, ROW, ROW, COLUMN)
+PRODUCT(jip_rcr, J, I, P, ROW, COLUMN, ROW)
+PRODUCT(jpi_rcc, J, P, I, ROW, COLUMN, COLUMN)
+PRODUCT(pij_crr, P, I, J, COLUMN, ROW, ROW)
+PRODUCT(pji_crc, P, J, I, COLUMN, ROW, COLUMN)
+PRODUCT(ijp_ccr, I, J, P, COLUMN, COLUMN, ROW)
+PRODUCT(ipj_ccc, I, P, J, COLUMN, COLUMN, COLUMN)
+#else
 LAYOUTS(ijp, I, J, P)
 LAYOUTS(ipj, I, P, J)
 LAYOUTS(jip, J, I, P)
 LAYOUTS(jpi, J, P, I)
 LAYOUTS(pij, P, I, J)
 LAYOUTS(pji, P, J, I)
+#endif
