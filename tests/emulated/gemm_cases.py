@@ -34,7 +34,7 @@ NOT_FINITE = 9
 #: Elements between lines; they take turns.
 GAPS = (3, 0)
 #: Of the plans of a row's first machine, `make test` runs one in so many; of the others', every second one.
-SHARED = 6
+SHARED = 12
 #: The same of the layouts of batch-reduce kernels.
 SHARED_BATCH = 6
 #: One pair of sizes in so many for each kernel; the next kernel takes the next ones.

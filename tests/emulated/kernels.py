@@ -34,7 +34,7 @@ NUMBERS = {"f32": "float", "f64": "double", "i32": "int", "i64": "long long"}
 #: Of the kernels of a binary, one in so many is compiled well, the others as quick code. Users run both. The
 #: IR of both is the same, and the parts with the arithmetic (register tiles, softmax, long functions of rows)
 #: are compiled well in either, as for users. LLVM takes a quarter of the time less for quick code.
-WELL_COMPILED = 2 if EVERY_TEST_RUNS else 4
+WELL_COMPILED = 2 if EVERY_TEST_RUNS else 8
 
 #: Threads of the team in harness.c.
 TEAM_THREADS = 3

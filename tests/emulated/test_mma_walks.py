@@ -13,6 +13,7 @@ import pytest
 from grid_kernel import panels, product
 from mma_tiles import GRID, label
 from mma_walks import MACHINE, TILES, Walk
+from shares import share
 from support import Array
 
 from emulated.elements import ends
@@ -26,12 +27,15 @@ CALLER = Path(__file__).parent / "panels.c"
 GRIDS = (GRID, (1, 4), (2, 2), (1, 1), (1, 2))
 #: None, those before the first turn, and several turns with every number of steps behind them.
 STEPS = range(21)
+#: Of the numbers of steps that a kernel knows, `make test` compiles one in so many for a tile.
+KNOWN = 3
 
 
 def walks(tile: TileFma) -> list[Walk]:
     """Steps given at run time in every grid, and known ones in the whole one."""
     given = [Walk(tile, *grid) for grid in GRIDS if grid[1] * tile.n % MACHINE.isa.lanes(tile.acc) == 0]
-    return [*given, *(Walk(tile, *GRID, steps) for steps in STEPS)]
+    known = share(STEPS, KNOWN, TILES.index(tile))
+    return [*given, *(Walk(tile, *GRID, steps) for steps in known)]
 
 
 def values(random: np.random.Generator, dtype: DType, shape: tuple[int, int]) -> Array:

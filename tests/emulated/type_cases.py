@@ -195,10 +195,11 @@ def plans(machine: Machine, machines: Sequence[Machine]) -> Iterator[Plan]:
     """Everything of what is new on a machine; of other lengths of vectors one type in `THINNED`, each machine
     others.
 
-    In `make test` products of any sizes run once for each instruction of a machine, whichever of its operands
-    is A, products of known sizes for types in which each instruction, each type of A and of B and
-    each result of each type of sums occurs. In `make test-all` products of any sizes run
-    for every type, of other layouts too, and one type in `THINNED` on machines that add nothing.
+    In `make test` products of any sizes run once for each shape of a machine's instructions and type of their
+    sums (micro/units/test_emulate.py has all instructions), products of known sizes for types in which each
+    instruction, each type of A and of B and each result of each type of sums occurs. In `make test-all`
+    products of any sizes run for every type, of other layouts too, and one type in `THINNED` on machines that
+    add nothing.
 
     The first machine of a row runs `DTYPES` elsewhere.
     """
@@ -218,7 +219,8 @@ def plans(machine: Machine, machines: Sequence[Machine]) -> Iterator[Plan]:
         if new is None or (first and types.name in DTYPES):
             continue
         pair, way = (types.a.name, types.b.name), way_of(machine, types)
-        instructions = way and frozenset((way.instruction, way.turned))
+        tile = way and machine.isa.tile(types.a, types.b)
+        nest = tile and (tile.m, tile.n, tile.k, tile.acc)  # how panels are packed and walked
         sampled = number % THINNED == 0
         # Types of C differ in the store, and mixed ones in the conversion: one kernel of each shows it.
         fixed = new is Novelty.INSTRUCTION and types.a == types.b == types.c
@@ -228,14 +230,14 @@ def plans(machine: Machine, machines: Sequence[Machine]) -> Iterator[Plan]:
             whole = whole or (new is Novelty.LENGTH and sampled)
             yield Plan(types, number, whole, fixed, (new is not Novelty.NONE or sampled) + fixed)
         elif added or (new is Novelty.LENGTH and number % THINNED_LENGTH == 0):
-            whole = instructions not in seen if added else number % THINNED_ANY == 0
+            whole = nest not in seen if added else number % THINNED_ANY == 0
             known = types in chosen or not added
             if whole or known:
                 yield Plan(types, number, whole, fixed and sampled, int(known))
         else:
             continue
         if whole:
-            seen |= {pair, instructions}
+            seen |= {pair, nest}
 
 
 def type_cases(kernels: Kernels, machines: Sequence[Machine]) -> Iterator[Case]:

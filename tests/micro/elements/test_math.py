@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -18,6 +19,7 @@ import pytest
 from assembly_text import AssemblyLoop, innermost_loops, vector_stack_moves
 from numpy.typing import NDArray
 from support import ARCH, FENV, ROOT, host_rows, no_flags
+from tiers import crossed, first_of, named
 
 import tilewright as tw
 from tilewright.llvm.build import Module
@@ -375,9 +377,11 @@ needs_fenv = pytest.mark.skipif(not FENV, reason="fenv.h of this platform is not
 
 
 @needs_fenv
-@each_dtype
-@each_kind
-@pytest.mark.parametrize("name", [*ULPS, *EXACT])
+@pytest.mark.parametrize(
+    ("isa", "fused", "dtype", "name"),
+    crossed(kinds(), product(DTYPES, [*ULPS, *EXACT]), len(kinds())),
+    ids=named,
+)
 def test_finite_operands_raise_neither_invalid_nor_division(
     name: str, dtype: DType, isa: Isa, fused: bool
 ) -> None:
@@ -478,8 +482,14 @@ def scalars(loop: AssemblyLoop) -> list[str]:
     return loop.matching(r"^v?(add|sub|mul|div|max|min|fn?m\w+)s[sd]\s|^f\w+\s+[sd]\d")
 
 
+def instructions_of(target: str) -> tuple[object, ...]:
+    """What functions are written with: the row and the length of its vectors."""
+    isa = find_machine(target).isa
+    return isa.arch, isa.name, isa.vector_bits
+
+
 @each_dtype
-@pytest.mark.parametrize("target", targets())
+@pytest.mark.parametrize("target", first_of(targets(), instructions_of))
 @pytest.mark.parametrize("name", [*ULPS, *EXACT])
 def test_every_target_without_calls_spills_or_scalars(name: str, dtype: DType, target: str) -> None:
     assert not CALL.search(assembly(name, dtype, target))

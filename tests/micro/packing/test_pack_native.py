@@ -16,6 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from shares import EVERY_TEST_RUNS, covering, share
 from support import GUARD_PAGES, GuardedMemory, host_rows
+from tiers import crossed, named
 
 import tilewright as tw
 from tilewright.ir.interpret import Run
@@ -127,9 +128,9 @@ def panels_of(isa: Isa, dtype: DType) -> tuple[int, ...]:
     return tuple(sorted({1, 5, 13, blocking.mr, blocking.nr}))
 
 
-@pytest.mark.parametrize("how", STRIDES)
-@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
-@pytest.mark.parametrize("isa", host_rows(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize(
+    ("isa", "dtype", "how"), crossed(product(host_rows(), [F32, F64]), STRIDES, 2), ids=named
+)
 def test_native_pack_equals_the_interpreter(isa: Isa, dtype: DType, how: str) -> None:
     random = np.random.default_rng(0)
     for panel in panels_of(isa, dtype):
@@ -223,8 +224,11 @@ PLACES: dict[str, Callable[[int, int], tuple[int, int]]] = {
 
 
 @pytest.mark.skipif(not GUARD_PAGES, reason="no pages can be protected")
-@pytest.mark.parametrize("form", FORMS, ids=label)
-@pytest.mark.parametrize("isa", host_rows(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize(
+    ("isa", "form"),
+    crossed(host_rows(), ([form] for form in FORMS), 2),
+    ids=lambda part: label(part) if isinstance(part, Form) else part.name,
+)
 def test_every_form_between_guard_pages(isa: Isa, form: Form) -> None:
     """Nothing beside the source is read and nothing beside the panels is written: a guard page is there.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import product
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from assembly_text import (
     AssemblyLoop,
     functions,
@@ -15,6 +17,7 @@ from assembly_text import (
     quadwords_loaded,
     vector_stack_moves,
 )
+from tiers import first_of
 
 from tilewright.compiler.pipeline import run_stages
 from tilewright.ir.nodes import DOT_SUMS
@@ -60,10 +63,17 @@ def function_of(name: str, dtype: DType, word: str) -> AssemblyLoop:
     return functions(assembly(name, dtype), find_machine(name).triple)[word]
 
 
-def of_isa(*rows: Isa) -> list[tuple[str, DType]]:
+def instructions_of(case: tuple[str, DType]) -> tuple[object, ...]:
+    """What changes the code of vectors: the row, their length and the type."""
+    machine, dtype = find_machine(case[0]), case[1]
+    return machine.arch, machine.isa.name, machine.isa.vector_bits, machine.isa.tile(dtype).instruction, dtype
+
+
+def of_isa(*rows: Isa) -> list[ParameterSet]:
+    """The machines of some rows; in `make test` the first one of each length of vectors."""
     words = [row.name for row in rows]
     names = [name for name in targets() if find_machine(name).isa.name in words]
-    return [(name, dtype) for name in names for dtype in FLOATS]
+    return first_of(product(names, FLOATS), instructions_of)
 
 
 #: Tests of paths that products of few rows do not have where a matrix unit multiplies the type.
@@ -85,8 +95,9 @@ def _few_rows_on_matrix_units(request: pytest.FixtureRequest) -> None:
             pytest.xfail("matrix units take packed operands: few rows are not streamed there")
 
 
-each_target = pytest.mark.parametrize("name", targets())
-each_dtype = pytest.mark.parametrize("dtype", FLOATS, ids=str)
+each_vector = pytest.mark.parametrize(
+    ("name", "dtype"), first_of(product(targets(), FLOATS), instructions_of), ids=str
+)
 
 SAMPLE = """
 _first:
@@ -143,8 +154,7 @@ def test_dot_loops_of_neon(name: str, dtype: DType) -> None:
     assert quadwords_loaded(main) == ROWS * DOT_SUMS + DOT_SUMS
 
 
-@each_target
-@each_dtype
+@each_vector
 def test_dot_products_keep_their_vectors_in_registers(name: str, dtype: DType) -> None:
     loops = loops_of(name, dtype, "dot")
     assert sorted(map(multiplies, loops)) == sorted((ROWS * DOT_SUMS, ROWS, DOT_SUMS, 1))
@@ -190,8 +200,7 @@ def test_squares_of_neon(name: str, dtype: DType) -> None:
     assert not vector_stack_moves(square)
 
 
-@each_target
-@each_dtype
+@each_vector
 def test_turned_rows(name: str, dtype: DType) -> None:
     """One multiply-add, one element of A and one vector of the square for each depth of a square."""
     isa = find_machine(name).isa
@@ -208,8 +217,7 @@ def test_turned_rows(name: str, dtype: DType) -> None:
 HELD_OVER_A_CALL = 4
 
 
-@each_target
-@each_dtype
+@each_vector
 def test_turned_rows_store_few_vectors(name: str, dtype: DType) -> None:
     """No register outlives a call, so what is needed behind it is stored; in no loop over depths.
 
@@ -234,8 +242,7 @@ def test_turned_rows_store_few_vectors(name: str, dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2])
-@each_target
-@each_dtype
+@each_vector
 def test_streamed_rows(name: str, dtype: DType, rows: int) -> None:
     """Eight depths in a row on sums that are loaded and stored once: no vector on the stack."""
     isa = find_machine(name).isa
@@ -260,8 +267,7 @@ def test_streamed_rows(name: str, dtype: DType, rows: int) -> None:
 # --- epilogues ------------------------------------------------------------------------------------------
 
 
-@each_target
-@each_dtype
+@each_vector
 def test_epilogues(name: str, dtype: DType) -> None:
     whole = function_of(name, dtype, f"epilogue_{dtype}_{dtype}")
     assert not [line for line in vector_stack_moves(whole) if not is_saved_register(line)]

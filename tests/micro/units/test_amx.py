@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -12,6 +13,7 @@ from amx_model import AmxModel, modelled
 from assembly_text import AssemblyLoop, functions, innermost_loops
 from grid_kernel import GridKernel, pack, panels, product
 from support import Array
+from tiers import crossed
 
 from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
@@ -139,9 +141,11 @@ def run(tile: TileFma, grid: tuple[int, int], a: Array, b: Array) -> tuple[Array
     return c, unit
 
 
-@each_tile
-@pytest.mark.parametrize("grid", [(2, 2), (1, 3), (3, 1), (1, 1)], ids=str)
-@pytest.mark.parametrize("depth", [0, 1, 64, 131])
+@pytest.mark.parametrize(
+    ("tile", "grid", "depth"),
+    crossed(TILES, itertools.product([(2, 2), (1, 3), (3, 1), (1, 1)], [0, 1, 64, 131]), 4),
+    ids=lambda part: getattr(part, "instruction", None),
+)
 def test_products(tile: TileFma, grid: tuple[int, int], depth: int) -> None:
     """Every sum is exact: small integers in floats, all values of bytes."""
     random = np.random.default_rng(depth)

@@ -11,6 +11,7 @@ from functools import cache
 
 import pytest
 from assembly_text import AssemblyLoop, innermost_loops, only
+from tiers import crossed
 
 from tilewright.compiler.pipeline import run_stages
 from tilewright.llvm.target import emit_assembly
@@ -107,22 +108,28 @@ def test_dot_products_take_a_by_element(name: str, a: str) -> None:
     assert not loop.matching(r"^ld1r")
 
 
-@pytest.mark.parametrize("name", ["apple-m4", "apple-m4-1024"])
 @pytest.mark.parametrize(
-    ("a", "b", "mnemonic", "tiles"),
-    [
-        ("f32", "f32", "fmopa", 4),
-        ("f64", "f64", "fmopa", 8),
-        ("f16", "f16", "fmopa", 4),
-        ("bf16", "bf16", "bfmopa", 4),
-        ("i8", "i8", "smopa", 4),
-        ("u8", "u8", "umopa", 4),
-        ("u8", "i8", "usmopa", 4),
-        ("i8", "u8", "sumopa", 4),
-    ],
+    ("name", "a", "b", "mnemonic", "tiles"),
+    crossed(
+        ["apple-m4", "apple-m4-1024"],
+        [
+            ("f32", "f32", "fmopa", 4),
+            ("f64", "f64", "fmopa", 8),
+            ("f16", "f16", "fmopa", 4),
+            ("bf16", "bf16", "bfmopa", 4),
+            ("i8", "i8", "smopa", 4),
+            ("u8", "u8", "umopa", 4),
+            ("u8", "i8", "usmopa", 4),
+            ("i8", "u8", "sumopa", 4),
+        ],
+        2,
+    ),
 )
 def test_outer_products(name: str, a: str, b: str, mnemonic: str, tiles: int) -> None:
-    """All tiles of ZA, a few times in a turn; nothing is called, and no sum is on the stack."""
+    """All tiles of ZA, a few times in a turn; nothing is called, and no sum is on the stack.
+
+    In `make test` the two lengths of vectors, which the code does not know, take turns.
+    """
     text = assembly(name, a, b)
     loops = innermost_loops(text, MACHINES[name].triple)
     loop = max(loops, key=lambda loop: loop.counts[mnemonic])
