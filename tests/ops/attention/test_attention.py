@@ -12,6 +12,7 @@ import pytest
 from attention_cases import Call, bshd, normal, packed_call, paged_call, quantised_call, random_call
 from shares import share
 from support import LAYOUTS, Array, unaligned
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.errors import OutReadOnly
@@ -52,12 +53,13 @@ def check(call: Call, **options: Any) -> None:
 @each_strategy
 def test_random_calls(maker: str, strategy: AttentionStrategyName) -> None:
     unfused, first = strategy == "unfused", list(MAKERS).index(maker)
-    for seed in share(range(40), 2) if unfused else share(range(10), 5, first):
+    for seed in share(range(40), 4) if unfused else share(range(10), 5, first):
         check(MAKERS[maker](np.random.default_rng(seed), np.float32), strategy=strategy)
 
 
-@pytest.mark.parametrize("maker", MAKERS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float16, ml_dtypes.bfloat16], ids=["f64", "f16", "bf16"])
+@pytest.mark.parametrize(
+    ("maker", "dtype"), crossed(MAKERS, [np.float64, np.float16, ml_dtypes.bfloat16], 2), ids=str
+)
 def test_types(maker: str, dtype: Any) -> None:
     for seed in share(range(3), 3, list(MAKERS).index(maker) + np.dtype(dtype).num):
         check(MAKERS[maker](np.random.default_rng(100 + seed), dtype))

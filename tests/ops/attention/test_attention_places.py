@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 from support import Array
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.ops.attention.backward_problem import reference
@@ -38,8 +40,9 @@ def distances(offset: Any, queries: int, keys: int) -> Array:
     return np.arange(keys) - (np.arange(queries)[:, np.newaxis] + first)
 
 
-@each_strategy
-@each_offset
+@pytest.mark.parametrize(
+    ("strategy", "offset"), crossed(STRATEGIES, ([offset] for offset in OFFSETS), 2), ids=str
+)
 def test_causal_and_windows(strategy: AttentionStrategyName, offset: Any) -> None:
     """The same as a mask of what is seen, in every schedule and type."""
     for dtype, near in ((np.float32, 1e-6), (ml_dtypes.bfloat16, 2e-2)):
@@ -138,8 +141,11 @@ def test_parts_of_causal_attention() -> None:
     np.testing.assert_allclose(tw.merge_attention(states).out, expected, rtol=1e-5, atol=1e-6)
 
 
-@each_offset
-@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+@pytest.mark.parametrize(
+    ("offset", "dtype"),
+    crossed(([offset] for offset in OFFSETS), [np.float32, ml_dtypes.bfloat16], 2),
+    ids=str,
+)
 def test_gradients(offset: Any, dtype: Any) -> None:
     q, k, v = operands(dtype=dtype)
     dout = normal(2, 4, 9, 8, dtype=dtype, seed=3)
@@ -159,10 +165,16 @@ def test_gradients(offset: Any, dtype: Any) -> None:
 # --- masks of fewer keys ------------------------------------------------------------------------
 
 
-@each_strategy
-@pytest.mark.parametrize("columns", [0, 2, 20, 36])
 @pytest.mark.parametrize(
-    "keywords", [{}, {"causal": True}, {"window": (30, 2)}, {"alibi_slopes": 0.2, "causal": True}], ids=str
+    ("strategy", "columns", "keywords"),
+    crossed(
+        STRATEGIES,
+        product(
+            [0, 2, 20, 36], [{}, {"causal": True}, {"window": (30, 2)}, {"alibi_slopes": 0.2, "causal": True}]
+        ),
+        2,
+    ),
+    ids=str,
 )
 def test_masks_of_fewer_keys(strategy: AttentionStrategyName, columns: int, keywords: dict[str, Any]) -> None:
     """The keys behind them are excluded and not read; places are those among all keys."""

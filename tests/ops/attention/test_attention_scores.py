@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from attention_cases import bshd, packed_call, paged_call, quantised_call, random_call
 from support import Array
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.errors import InvalidChoice, MaskDtype
@@ -43,8 +44,9 @@ def stages(q: Array, k: Array, softcap: float, bias: Array) -> dict[str, Array]:
     return dict(zip(STAGES, (product, capped, masked, softmax), strict=True))
 
 
-@each_stage
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize(
+    ("stage", "dtype"), crossed(STAGES, [np.float32, np.float64, np.float16, ml_dtypes.bfloat16], 2)
+)
 def test_stages(stage: ScoreStageName, dtype: Any) -> None:
     """Of every type; results beside scores keep their bits."""
     q, k, v = operands(dtype)

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from backward_calls import Case, Drawn, draw, errors_of, sizes_of
-from tiers import pairwise
+from tiers import crossed
 
 from tilewright.ir.interpret import interpret
 from tilewright.ir.nodes import If, Program
@@ -61,7 +62,9 @@ def run(case: Case, machine: str, threads: int) -> Drawn:
 CASES = {"causal": CAUSAL, "window": WINDOW, "masked": MASKED, "added": ADDED, "unseen": UNSEEN}
 
 
-@pytest.mark.parametrize(("name", "machine", "dtype"), pairwise(CASES, MACHINES, ["f32", "bf16"]))
+@pytest.mark.parametrize(
+    ("name", "machine", "dtype"), crossed(CASES, product(MACHINES, ["f32", "bf16"]), len(CASES))
+)
 def test_gradients_of_every_row(name: str, machine: str, dtype: str) -> None:
     case = replace(CASES[name], dtype=dtype)
     assert max(errors_of(run(case, machine, threads=1))) < TOLERANCE[dtype]

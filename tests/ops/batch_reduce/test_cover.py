@@ -22,8 +22,7 @@ from tilewright.ops.batch_reduce.nest import LOCAL_PANEL_BYTES, _narrowed, cover
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.spec.dtype import BF16, F32, F64, I8, DType, accumulator
 
-each_machine = pytest.mark.parametrize("name", targets())
-each_dtype = pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+each_machine = pytest.mark.parametrize(("name", "dtype"), crossed(targets(), [F32, F64], 2), ids=str)
 extents = st.one_of(st.integers(1, 40), st.integers(1, 130), st.integers(1, 1024))
 depths = st.sampled_from((1, 7, 64, 512, 2048 * 1024))
 
@@ -57,7 +56,6 @@ def registers_needed(machine: Machine, dtype: DType, rows: int, columns: int) ->
 
 
 @each_machine
-@each_dtype
 @draws(30)
 @given(rows=extents, columns=extents, depth=depths)
 def test_a_cover_is_exact_and_even(name: str, dtype: DType, rows: int, columns: int, depth: int) -> None:
@@ -76,7 +74,6 @@ def test_a_cover_is_exact_and_even(name: str, dtype: DType, rows: int, columns: 
 
 
 @each_machine
-@each_dtype
 @draws(30)
 @given(rows=extents, columns=extents, depth=depths)
 def test_every_tile_of_a_cover_fits_the_registers(
@@ -182,7 +179,7 @@ def test_equal_tiles_that_follow_each_other_are_one_run(name: str) -> None:
     crossed(
         targets(),
         product([(8, 100, 64), (1024, 1024, 2048), (1023, 1021, 2047), (7, 70, 700)], [F32, F64]),
-        4,
+        8,
     ),
 )
 def test_a_packed_panel_fits_the_frame(name: str, dtype: DType, sizes: tuple[int, int, int]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import filled
-from tiers import draws
+from tiers import crossed, draws
 
 import tilewright as tw
 from tilewright.ops.contraction.main import Main
@@ -29,8 +29,7 @@ PRODUCTS: dict[str, tuple[tuple[int, ...], ...]] = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "c8"])
-@pytest.mark.parametrize("subscripts", PRODUCTS)
+@pytest.mark.parametrize(("subscripts", "dtype"), crossed(PRODUCTS, ["f4", "f8", "i4", "c8"], 2))
 def test_products(subscripts: str, dtype: str) -> None:
     arrays = [filled(shape, dtype, seed) for seed, shape in enumerate(PRODUCTS[subscripts])]
     expected = np.einsum(subscripts, *arrays)

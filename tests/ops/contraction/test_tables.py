@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import GUARD_PAGES, Array, GuardedMemory, rough
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.compiler.kernel import Kernel
@@ -122,8 +123,9 @@ def close(found: Array, expected: Array, scale: Array, dtype: str) -> None:
     assert np.all(np.abs(found.astype(np.float64) - expected) <= allowed)
 
 
-@each_dtype
-@each_contraction
+@pytest.mark.parametrize(
+    ("subscripts", "sizes", "dtype"), crossed(CONTRACTIONS, map(str, TABLE_DTYPES), 2), ids=str
+)
 def test_contractions(subscripts: str, sizes: dict[str, int], dtype: str) -> None:
     a, b, c = made(subscripts, sizes, dtype)
     before = c.astype(np.float64)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shares import looped
 from support import LAYOUTS, Array, GuardedMemory, rough, unaligned
-from tiers import draws
+from tiers import crossed, draws, named
 
 import tilewright as tw
 from tilewright.compiler.kernel import Kernel
@@ -58,8 +58,7 @@ def assert_close(op: UnaryOp, found: Array, x: Array, dtype: DType = F32) -> Non
     assert (near | (wide == expected) | np.isnan(expected)).all()
 
 
-@every_op
-@pytest.mark.parametrize("dtype", [F32, F64, BF16, F16], ids=str)
+@pytest.mark.parametrize(("op", "dtype"), crossed(FUNCTIONS, [F32, F64, BF16, F16], 2), ids=named)
 def test_every_type_and_special_values(op: UnaryOp, dtype: DType) -> None:
     special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0])
     for shape in ((), (1,), (7, 5), (3, 4, 33)):

@@ -132,7 +132,7 @@ def run(program: Program, problem: Gemm, sizes: tuple[int, int, int], factors: t
     np.testing.assert_array_equal(result[at], wanted, f"{program.name} {sizes} {factors}")
 
 
-@pytest.mark.parametrize(("name", "case"), crossed(MACHINES, ([case] for case in CASES), 2), ids=named)
+@pytest.mark.parametrize(("name", "case"), crossed(MACHINES, ([case] for case in CASES), 4), ids=named)
 def test_interpreted_nest_equals_the_reference(name: str, case: tuple[str, str, str, str]) -> None:
     a, b, c, epilogue = case
     machine, mixed = find_machine(name), c == "f32" and a == "i8"

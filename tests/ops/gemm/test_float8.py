@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tiers import pairwise
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.spec.dtype import BF16, E4M3, E5M2, F16, F32, DType
@@ -42,7 +42,9 @@ def products(a: Array, b: Array) -> Array:
     return found
 
 
-@pytest.mark.parametrize(("a", "b", "to"), pairwise(TYPES, TYPES, [F32, BF16, F16, *TYPES]), ids=str)
+@pytest.mark.parametrize(
+    ("a", "b", "to"), crossed(product(TYPES, TYPES), [F32, BF16, F16, *TYPES], 4), ids=str
+)
 def test_all_pairs_of_values(a: DType, b: DType, to: DType) -> None:
     left, right = every(a)[:, np.newaxis], every(b)[np.newaxis]
     assert_same(tw.matmul(left, right, dtype=to.numpy), products(left, right))
@@ -80,9 +82,9 @@ def test_transposes_move_every_value(dtype: DType) -> None:
     np.testing.assert_array_equal(found.view(np.uint8), x.view(np.uint8).T)
 
 
-@each_type
-@pytest.mark.parametrize("activation", [F32, BF16], ids=str)
-@pytest.mark.parametrize("rows", [1, 3, 40, 200])
+@pytest.mark.parametrize(
+    ("dtype", "activation", "rows"), crossed(product(TYPES, [F32, BF16]), [1, 3, 40, 200], 2), ids=str
+)
 def test_stored_weights(dtype: DType, activation: DType, rows: int) -> None:
     """Depths and columns that end within a word and within a panel; few rows, and panels of many."""
     weight, x = wholes(dtype, 65, 333), wholes(activation, rows, 333)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
 import pytest
 from support import LAYOUTS, Array, filled, gamma, host_rows, no_flags, rough, run_python, unaligned
-from tiers import pairwise
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.errors import InvalidScalar, OperandMismatch, StepDtype, StepOperands, StepShape
@@ -52,7 +53,8 @@ def assert_close(
 
 
 @pytest.mark.parametrize(
-    ("activation", "dtype", "axis"), pairwise([None, *ACTIVATIONS], ["f4", "f8"], ["columns", "rows"])
+    ("activation", "dtype", "axis"),
+    crossed([None, *ACTIVATIONS], product(["f4", "f8"], ["columns", "rows"]), 4),
 )
 def test_every_branch(activation: ActivationName | None, dtype: str, axis: str) -> None:
     for number, (m, n, k) in enumerate(SIZES):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shares import EVERY_TEST_RUNS, check_each, pairs_of
+from shares import EVERY_TEST_RUNS, check_each, cover
 from support import ARCH, EXCEPTIONS, FENV, GUARD_PAGES, Array, GuardedMemory, gamma, host_rows, no_flags
 from tiers import exhaustive, named, pairwise
 
@@ -55,16 +55,18 @@ def triples() -> Iterator[Types]:
             yield a, b, c
 
 
-def types_of(triple: Types) -> tuple[str, ...]:
-    """The types of A, B, C and the sums."""
-    return *triple, ProductTypes.parse(*triple).acc.name
+def parts_of(triple: Types) -> set[object]:
+    """What a product adds to a test of others: the instruction, and the conversions before and after it."""
+    a, b, c = triple
+    instruction = instruction_of(Gemm(dtype=a, b_dtype=b, out_dtype=c), tw.machine().isa)
+    return {instruction, ("A", a), ("B", b), ("C", c, ProductTypes.parse(*triple).acc)}
 
 
 @cache
 def chosen_triples() -> list[Types]:
-    """Triples in which each two types of A, B, C and the sums that occur together do so once."""
+    """Triples in which each instruction, each type of A and of B, and each C of each type of sums occurs."""
     found = list(triples())
-    return found if EVERY_TEST_RUNS else [found[place] for place in pairs_of(map(types_of, found))]
+    return found if EVERY_TEST_RUNS else cover({triple: parts_of(triple) for triple in found})
 
 
 #: Invalid operations, divisions by zero and overflows; a narrow C may well be subnormal.
@@ -256,7 +258,7 @@ def gemm_arrays(problem: Gemm, sizes: tuple[int, int, int], seed: int = 0) -> tu
 # --- products -------------------------------------------------------------------------------------------
 
 
-@cases(TYPES)
+@cases(TYPES, each=2)
 def test_gemm(target: str, types: Types) -> None:
     """One row, one column, tails of every kind, several depth blocks, alpha and beta."""
     number, kernel = number_of(target, types), compiled(target, types)
@@ -307,7 +309,7 @@ def check_batch_reduce(types: Types) -> None:
 
 @pytest.mark.parametrize("a", DTYPES)
 def test_batch_reduce_of_every_triple(a: str) -> None:
-    """Each pair of two of the types of A, B, C and the sums; every triple in `make test-all`."""
+    """Each instruction and each conversion; every triple in `make test-all`."""
     check_each((types for types in chosen_triples() if types[0] == a), check_batch_reduce)
 
 

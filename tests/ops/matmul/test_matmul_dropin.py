@@ -345,6 +345,8 @@ def call_wrong_keyword(a: Array, b: Array, out: Array) -> None:
     ],
 )
 def test_references_are_given_back(call: Callable[[Array, Array, Array], None]) -> None:
+    gc.collect()
+    gc.freeze()  # so that it takes no time to look at what this test has not made
     a, b, out = filled((4, 5)), filled((5, 7)), np.zeros((4, 7), np.float32)
 
     def counts() -> list[int]:

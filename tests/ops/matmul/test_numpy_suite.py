@@ -30,7 +30,9 @@ PLACES = (
 WORDS = (
     *("TestEinsum and not einsum_sums and not Path", "einsum_sums_float32"),
     *(["einsum_sums_int16"] if EVERY_TEST_RUNS else []),
-    *("TestMatmul", "TestInner", "matmul_axes", "TestKron", "TestMultiDot", "kron", "inner_scalar"),
+    # Shapes of products of all types, for which small kernels are compiled by the dozen.
+    *(["TestMatmul"] if EVERY_TEST_RUNS else ["TestMatmul and not test_shapes"]),
+    *("TestInner", "matmul_axes", "TestKron", "TestMultiDot", "kron", "inner_scalar"),
     *("vecdot", "matvec", "vecmat", "axes_argument", "axis_argument", "keepdims_argument", "out_broadcasts"),
     *("TestUfunc and output_argument", "InspectSignature"),
 )

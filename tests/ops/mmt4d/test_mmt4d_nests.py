@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from shares import EVERY_TEST_RUNS, share
+from tiers import crossed
 
 from tilewright.errors import InvalidSize, UnsupportedDtype
 from tilewright.ir.interpret import interpret
@@ -52,8 +53,7 @@ def run(program: Program, problem: Mmt4d, counts: tuple[int, int, int], beta: in
     np.testing.assert_array_equal(flat["out"].reshape(shape).astype(expected.dtype), expected)
 
 
-@pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.parametrize("types", TYPES, ids=lambda types: "-".join(filter(None, types)))
+@pytest.mark.parametrize(("name", "types"), crossed(MACHINES, ([types] for types in TYPES), 2), ids=str)
 def test_any_tiles_equal_the_reference(name: str, types: tuple[str, str | None]) -> None:
     machine = find_machine(name)
     for number, tiles in share(enumerate(TILES), 2, MACHINES.index(name) + TYPES.index(types)):

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from shares import share
+from tiers import crossed
 
 from tilewright.errors import InvalidChoice
 from tilewright.ir.interpret import interpret
@@ -106,8 +107,7 @@ def tiles_of(c: Array, mr: int, nr: int) -> tuple[Array, Array]:
     return flat, places
 
 
-@pytest.mark.parametrize("name", UNITS)
-@pytest.mark.parametrize("types", TYPES, ids=lambda types: "-".join(filter(None, types)))
+@pytest.mark.parametrize(("name", "types"), crossed(UNITS, ([types] for types in TYPES), 2), ids=str)
 def test_nests_equal_the_reference(name: str, types: tuple[str, str | None, str | None]) -> None:
     machine, (dtype, b_dtype, out_dtype) = find_machine(name), types
     first = UNITS.index(name) + TYPES.index(types)

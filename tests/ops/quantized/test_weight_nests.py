@@ -10,11 +10,12 @@ behind them. Values are small integers and scales powers of two, so that every s
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from tiers import pairwise
+from tiers import crossed
 
 from tilewright.errors import InvalidTileIr
 from tilewright.ir.interpret import interpret
@@ -66,7 +67,7 @@ def words_of(packed: PackedMatrix, elements: Elements) -> Any:
     return packed.data4d.reshape(-1).view(kind)
 
 
-@pytest.mark.parametrize(("unit", "name", "dtype"), pairwise(UNITS, FORMS, ["f32", "bf16"]))
+@pytest.mark.parametrize(("unit", "name", "dtype"), crossed(UNITS, product(FORMS, ["f32", "bf16"]), 4))
 def test_nests_mean_the_formula(unit: str, name: str, dtype: str) -> None:
     machine, form = find_machine(unit), Weights.parse(name)
     problem = Gemm(dtype=dtype, out_dtype="f32", weights=form)

@@ -50,11 +50,10 @@ def test_numbers(walk: Walk, factors: int, dtype: Any) -> None:
         np.testing.assert_array_equal(run(kernel, case, shape), case.expected, str(shape))
 
 
-@pytest.mark.parametrize("isa", [AVX2, AVX512, NEON], ids=lambda isa: isa.name)
-@pytest.mark.parametrize(("walk", "factors"), PROBLEMS)
+@pytest.mark.parametrize(("isa", "walk", "factors"), crossed([AVX2, AVX512, NEON], PROBLEMS, 2), ids=named)
 def test_rows_of_other_machines(walk: Walk, factors: int, isa: Isa) -> None:
     machine, first = emulating(isa), PROBLEMS.index((walk, factors)) + isa.vector_bits // 128
-    for dtype in share(("f32", "bf16", "c128", "i16"), 2, first):
+    for dtype in share(("f32", "bf16", "c128", "i16"), 4, first):
         problem = SumOfProducts(walk, factors, dtype)
         kernel = Kernel.compiled(problem, machine)
         for shape in shapes(isa.lanes(problem.acc))[:4]:
@@ -119,8 +118,9 @@ MACHINES = tuple(
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.isa.name)
 def test_kernels_of_every_row_call_nothing(machine: Machine) -> None:
-    """Types take turns."""
-    for number, (walk, factors) in enumerate(PROBLEMS, MACHINES.index(machine)):
+    """Types take turns; in `make test` walks too, of which tests/emulated compiles the others."""
+    first = MACHINES.index(machine)
+    for number, (walk, factors) in share(enumerate(PROBLEMS, first), 2, first):
         dtype = SUM_DTYPES[3 * number % len(SUM_DTYPES)]
         state = run_stages(SumOfProducts(walk, factors, dtype), machine)
         assert undefined_symbols(state.object) == set(), (walk, dtype)

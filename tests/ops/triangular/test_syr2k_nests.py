@@ -15,6 +15,7 @@ import pytest
 from emulated_rows import drawn, stored
 from shares import share
 from support import Array
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.ir.interpret import Run, interpret
@@ -69,8 +70,7 @@ def run(program: Program, problem: Syrk, n: int, k: int, factors: tuple[float, f
     np.testing.assert_array_equal(found, expected, err_msg=f"{problem} {n}x{k} {factors}")
 
 
-@pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.parametrize("types", TYPES, ids=lambda types: "-".join(filter(None, types)))
+@pytest.mark.parametrize(("name", "types"), crossed(MACHINES, ([types] for types in TYPES), 2), ids=str)
 def test_nests_mean_the_problem(name: str, types: tuple[str, str | None]) -> None:
     """Triangles, layouts, sizes, factors and threads take turns."""
     turns = itertools.cycle(itertools.product(((1.0, 0.0), (2.0, -1.0)), (1, 3)))

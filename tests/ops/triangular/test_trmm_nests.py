@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from emulated_rows import drawn, stored
 from shares import share
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.ir.interpret import interpret
@@ -58,8 +59,7 @@ def run(program: Program, problem: Trmm, sizes: tuple[int, int], alpha: float, t
     np.testing.assert_array_equal(found, expected, err_msg=f"{problem} {sizes} {alpha}")
 
 
-@pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.parametrize("types", TYPES, ids=lambda types: "-".join(filter(None, types)))
+@pytest.mark.parametrize(("name", "types"), crossed(MACHINES, ([types] for types in TYPES), 2), ids=str)
 def test_nests_mean_the_problem(name: str, types: tuple[str, str | None]) -> None:
     """Layouts, sizes, factors and threads take turns, on blocks of a few tiles."""
     machine, turns = find_machine(name), itertools.cycle(itertools.product((1.0, 2.0, 0.0), (1, 3)))

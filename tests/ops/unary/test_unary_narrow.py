@@ -23,7 +23,7 @@ SLACK = 1.001
 
 @pytest.mark.parametrize(
     ("row", "dtype", "layout", "op"),
-    crossed(product((isa.name for isa in host_rows()), (BF16, F16), ("col", "row")), FUNCTIONS, 4),
+    crossed(product((isa.name for isa in host_rows()), (BF16, F16), ("col", "row")), FUNCTIONS, 8),
     ids=named,
 )
 def test_one_rounding(row: str, dtype: DType, layout: str, op: UnaryOp) -> None:

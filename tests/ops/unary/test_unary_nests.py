@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from shares import looped
+from tiers import crossed
 
 from tilewright.errors import InvalidSize
 from tilewright.ir.interpret import interpret
@@ -97,9 +98,7 @@ def check(problem: Unary, blocks: Blocks, shape: tuple[int, int], gap: int, lead
     np.testing.assert_array_equal(flats[1], before[1], "bytes of B between its elements changed")
 
 
-@pytest.mark.parametrize("op", UnaryOp)
-@pytest.mark.parametrize("b", ["col", "row"])
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize(("op", "b", "dtype"), crossed(UnaryOp, product(["col", "row"], ["f32", "f64"]), 2))
 def test_every_path(op: UnaryOp, b: str, dtype: str) -> None:
     for number, (shape, hardcoded) in enumerate(product(SIZES, (False, True))):
         m, n = shape if hardcoded else (None, None)
