@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -398,18 +399,21 @@ def error_classes() -> list[type[TilewrightError]]:
 
 
 @cache
-def names_in_tests() -> set[str]:
-    """Every identifier in the tests, this file aside."""
-    here = Path(__file__).resolve()
-    trees = (parse(path) for path in sorted(TESTS.rglob("*.py")) if path.resolve() != here)
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    return names | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+def unnamed_in_tests() -> set[str]:
+    """Every error that no identifier in the tests names, this file aside."""
+    here, left = Path(__file__).resolve(), {kind.__name__ for kind in error_classes()}
+    for path in sorted(TESTS.rglob("*.py")):
+        # A file that has none of these words takes no time to be parsed.
+        if path.resolve() == here or left.isdisjoint(re.findall(r"\w+", path.read_text(encoding="utf-8"))):
+            continue
+        nodes = list(ast.walk(parse(path)))
+        left -= {node.id for node in nodes if isinstance(node, ast.Name)}
+        left -= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return left
 
 
 def test_every_error_is_named_in_a_test() -> None:
-    unnamed = {kind.__name__ for kind in error_classes()} - names_in_tests()
-    assert not unnamed, f"no test names {sorted(unnamed)}"
+    assert not unnamed_in_tests(), f"no test names {sorted(unnamed_in_tests())}"
 
 
 def test_every_error_is_also_a_builtin_one() -> None:

@@ -185,7 +185,7 @@ class Walk:
 
 
 each_type_and_steps = pytest.mark.parametrize(
-    ("dtype", "steps"), crossed(GEMM_DTYPES, [(steps,) for steps in STEPS], 3), ids=str
+    ("dtype", "steps"), crossed(GEMM_DTYPES, [(steps,) for steps in STEPS], len(STEPS)), ids=str
 )
 
 

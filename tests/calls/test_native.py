@@ -23,8 +23,9 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 from repeated_calls import python_lines
+from shares import looped
 from support import LAYOUTS, Array, filled, host_rows, rough, unaligned
-from tiers import pairwise
+from tiers import crossed, pairwise
 
 import tilewright as tw
 from tilewright.calls import repeated
@@ -151,8 +152,15 @@ def test_one_product_with_or_without_a_batch_axis(axes: tuple[int, int]) -> None
 
 
 @needs_native
-@each_triple
-@pytest.mark.parametrize("sizes", [(1, 6, 4, 1), (6, 1, 4, 1), (4, 6, 1, 1), (1, 1, 1, 1)])
+@pytest.mark.parametrize(
+    ("layouts", "sizes"),
+    crossed(
+        ([layouts] for layouts in TRIPLES),
+        ([sizes] for sizes in ((1, 6, 4, 1), (6, 1, 4, 1), (4, 6, 1, 1), (1, 1, 1, 1))),
+        2,
+    ),
+    ids=str,
+)
 def test_axes_of_length_one_have_any_stride(
     layouts: tuple[str, str, str], sizes: tuple[int, int, int, int]
 ) -> None:
@@ -367,8 +375,7 @@ KERNELS = [name for name, _ in kernels_for_forms()]
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("position", range(3))
-@pytest.mark.parametrize("form", FORMS)
+@looped(("position", "form"), product(range(3), FORMS))
 def test_one_operand_of_another_form(name: str, position: int, form: str) -> None:
     """The same exception with the same message, or the same bits, as through Python."""
     called = dict(kernels_for_forms())[name]

@@ -183,7 +183,7 @@ def program(*body: Statement) -> Program:
     return Program("p", ("m",), ("alpha",), (Buffer("a", F32, Space.ARGUMENT),), body)
 
 
-@draws(300)
+@draws(300, each=12)
 @given(programs)
 def test_parse_is_the_inverse_of_print(before: Program) -> None:
     text = print_program(before)

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tiers import first_of
 
 import tilewright as tw
 from tilewright.errors import UnsupportedDtype
@@ -262,7 +263,13 @@ def test_integers_are_extended_or_wrap_around(source: DType, to: DType) -> None:
 # --- targets --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", targets())
+def instructions_of(name: str) -> tuple[object, ...]:
+    """What conversions are written with: the row, its vectors, and which halves it has."""
+    machine = find_machine(name)
+    return machine.arch, machine.isa.name, machine.isa.vector_bits, machine.isa.half, machine.features
+
+
+@pytest.mark.parametrize("name", first_of(targets(), instructions_of))
 def test_no_target_calls_a_library(name: str) -> None:
     """compiler-rt has __truncsfhf2 and __extendhfsf2, which kernels may not need."""
     machine = find_machine(name)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiers import crossed
 
 from tilewright.calls.layout import native_entry_possible
 from tilewright.llvm.quick import QUICK_CALLS, QUICK_UNIT_BITS, QUICK_WORK, QuickCode
@@ -98,10 +99,12 @@ def _filled(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -
 
 @pytest.mark.skipif(not has_parts(host_machine()), reason="kernels are compiled whole")
 @pytest.mark.usefixtures("uncached")
-@pytest.mark.parametrize(("dtype", "epilogue"), PRODUCTS)
-@pytest.mark.parametrize("isa", ROWS)
+@pytest.mark.parametrize(("isa", "dtype", "epilogue"), crossed(ROWS, PRODUCTS, 2))
 def test_same_bits(monkeypatch: pytest.MonkeyPatch, isa: str, dtype: Any, epilogue: str) -> None:
-    """Quick code computes the bits of the code that replaces it, on every path and every row of the host."""
+    """Quick code computes the bits of the code that replaces it, on every path and every row of the host.
+
+    In `make test` rows and products take turns.
+    """
     quick = QuickCode()
     monkeypatch.setattr("tilewright.compiler.kernel.quick_code", quick)
     monkeypatch.setenv("TILEWRIGHT_ISA", isa)

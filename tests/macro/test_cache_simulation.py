@@ -13,6 +13,7 @@ from functools import cache
 import numpy as np
 import pytest
 from cache_simulator import CacheHierarchy
+from tiers import sampled
 
 from tilewright.ir.accesses import APART, accesses, buffer_of
 from tilewright.ir.nodes import Program
@@ -105,7 +106,7 @@ def by_buffer(program: Program, caches: CacheHierarchy) -> dict[str, list[int]]:
     return {buffer_of(program, place * APART): [level[place] for level in caches.brought] for place in places}
 
 
-@each_core
+@pytest.mark.parametrize("core", sampled(CORES, 3), ids=lambda core: core.name)
 def test_lines_at_equal_distances(core: Core) -> None:
     """`rows_held` lines stay from one pass to the next; of more, those in one set evict each other."""
     for level in Small.of(core).levels:

@@ -24,9 +24,9 @@ exhaustive = pytest.mark.exhaustive
 DRAWN = 4
 
 
-def draws(examples: int) -> settings:
-    """The settings of a property that is tried on so many examples in `make test-all`."""
-    return settings(deadline=None, max_examples=examples if EVERY_TEST_RUNS else max(examples // DRAWN, 10))
+def draws(examples: int, each: int = DRAWN) -> settings:
+    """The settings of a property that is tried on so many examples in `make test-all`, one in `each` else."""
+    return settings(deadline=None, max_examples=examples if EVERY_TEST_RUNS else max(examples // each, 10))
 
 
 def as_tuple(values: Any) -> tuple[Any, ...]:

@@ -10,13 +10,14 @@ from nest_oracle import Memory, evaluated, run_nest, run_product
 from nest_text import nest_of
 from recognised_nests import RECOGNISED
 from refused_nests import REFUSED
+from shares import EVERY_TEST_RUNS
 
 from tilewright.loops.nests.nest import CountedLoop, Injective, MatrixProduct, Within
 from tilewright.loops.nests.polynomial import Symbol
 from tilewright.loops.nests.recognise import contraction
 
 #: Nests that are drawn for each seed; about one in twelve is a product.
-DRAWN = 200
+DRAWN = 200 if EVERY_TEST_RUNS else 80
 #: What the names stand for, those of indices outside of their loops included.
 NUMBERS = {"m": 3, "n": 4, "l": 5, "q": 2, "alpha": 3, "beta": -2, "ldA": 130, "ldB": 150, "ldC": 170}
 NUMBERS |= dict.fromkeys("ijkpst", 7)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shares import EVERY_TEST_RUNS
 
 from tilewright.llvm.jit import Linked
 from tilewright.loops.opt.records import OutputFormat, ProductOptions
 from tilewright.loops.opt.work import Work, optimise_here
+from tilewright.loops.splice.plan import ProductStrategy
 from tilewright.machine.host import host_machine
 
 SOURCE = Path(__file__).parents[1] / "llvm" / "clang_forms.ll"
@@ -24,7 +26,8 @@ def code() -> Linked:
     """The functions for this host, whatever clang wrote them for."""
     lines = SOURCE.read_text(encoding="utf-8").splitlines()
     text = "\n".join(line for line in lines if not line.startswith("target "))
-    options = ProductOptions(target=host_machine())
+    strategy = ProductStrategy.AUTO if EVERY_TEST_RUNS else ProductStrategy.TILING  # which hold the tests
+    options = ProductOptions(target=host_machine(), strategy=strategy)
     done = optimise_here(Work(text.encode(), "forms.ll", OutputFormat.OBJECT, options))
     replaced = {remark.where.function: remark.text for remark in done.remarks if remark.replaced}
     assert replaced.keys() >= set(NAMES)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import python_programs as programs
+from tiers import crossed
 
 import tilewright as tw
 from tilewright.errors import NotAccelerated
@@ -55,9 +56,10 @@ def replaced(function: Callable[..., Any]) -> list[str]:
     return [nest.subscripts for nest in tw.accelerate.report(function) if nest.replaced]
 
 
-@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "c16"])
 @pytest.mark.parametrize(
-    ("function", "shapes", "subscripts"), PROGRAMS, ids=[p[0].__name__ for p in PROGRAMS]
+    ("function", "shapes", "subscripts", "dtype"),
+    crossed(PROGRAMS, ["f8", "f4", "i4", "c16"], 2),
+    ids=lambda part: getattr(part, "__name__", None),
 )
 def test_programs(
     function: Callable[..., Any], shapes: list[tuple[int, ...]], subscripts: list[str], dtype: str

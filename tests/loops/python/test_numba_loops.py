@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiers import crossed
 
 import tilewright as tw
 
@@ -43,8 +44,11 @@ def fast() -> Any:
     return tw.accelerate(numba.njit(fastmath=True)(plain_product))
 
 
-@pytest.mark.parametrize("sizes", [(70, 50, 60), (3, 2, 4), (0, 3, 3), (3, 3, 0)])
-@pytest.mark.parametrize("dtype", ["f4", "i8"])
+@pytest.mark.parametrize(
+    ("dtype", "sizes"),
+    crossed(["f4", "i8"], ([sizes] for sizes in [(70, 50, 60), (3, 2, 4), (0, 3, 3), (3, 3, 0)]), 2),
+    ids=str,
+)
 def test_products(fast: Any, dtype: str, sizes: tuple[int, int, int]) -> None:
     a, b, c = arrays_of(dtype, *sizes)
     fast(a, b, c)

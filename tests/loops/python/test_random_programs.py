@@ -15,6 +15,7 @@ from nest_layouts import Row
 from nest_mutations import drawn
 from recognised_nests import RECOGNISED
 from refused_nests import REFUSED
+from shares import EVERY_TEST_RUNS
 
 import tilewright as tw
 from tilewright.spec.dtype import DTYPES
@@ -22,7 +23,7 @@ from tilewright.spec.dtype import DTYPES
 Array = np.ndarray[Any, Any]
 
 #: Functions that are drawn for each seed; about one in four runs a product.
-DRAWN = 120
+DRAWN = 120 if EVERY_TEST_RUNS else 60
 #: Shapes by the number of subscripts: larger than most that the nests name, not than all.
 SHAPES = {1: (600,), 2: (40, 40), 3: (12, 14, 15), 4: (8, 9, 8, 9)}
 #: Nests on rows and columns, beside those on elements.
