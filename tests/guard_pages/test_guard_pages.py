@@ -102,7 +102,7 @@ def test_a_guard_page_ends_the_process(index: int | str, access: str) -> None:
 
 
 #: Calls of a sample.
-CALLS = 20 if EVERY_TEST_RUNS else 8
+CALLS = 20 if EVERY_TEST_RUNS else 6
 CASES = str(Path(__file__).with_name("guard_cases.py"))
 
 

@@ -32,10 +32,12 @@ from tilewright.spec.problem import PRODUCT_SIZES, ProductTypes, Strategy
 #: Sets of L1 of the scaled caches, and at most of the other levels.
 SETS, MOST_SETS = 8, 1024
 
-each_core = pytest.mark.parametrize("core", CORES, ids=lambda core: core.name)
+each_core = pytest.mark.parametrize("core", sampled(CORES, 2), ids=lambda core: core.name)
 #: Cores that read operands in place: units with accumulators of their own read panels.
 each_core_in_place = pytest.mark.parametrize(
-    "core", [core for core in CORES if core.name not in ("Apple M4", "POWER10")], ids=lambda core: core.name
+    "core",
+    sampled((core for core in CORES if core.name not in ("Apple M4", "POWER10")), 2),
+    ids=lambda core: core.name,
 )
 
 

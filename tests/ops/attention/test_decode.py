@@ -173,7 +173,8 @@ def test_nothing_outside_of_operands_is_touched(dtype: str, at_end: bool) -> Non
 
     # Kernels of `test_every_feature`, and some of shorter and longer heads.
     number = DTYPES.index(dtype)
-    known = [Attention(20, 24, dtype, **features, **DECODED) for features in share(FEATURES, 2, number)]
+    turn = number + 2 * at_end
+    known = [Attention(20, 24, dtype, **features, **DECODED) for features in share(FEATURES, 4, turn)]
     short = [Attention(9, 7, dtype, **features, **DECODED) for features in share(FEATURES[::2], 6, number)]
     long = [
         Attention(40, 38, dtype, **features, **DECODED) for features in share(FEATURES[::2], 6, number + 3)
