@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
 import threading
@@ -17,7 +18,14 @@ from support import Array, run_python
 
 import tilewright as tw
 from tilewright.calls.layout import native_entry_possible
-from tilewright.calls.recipe import MOST_RECIPES
+from tilewright.calls.recipe import (
+    HEADER_BYTES,
+    MOST_RECIPES,
+    PROBES,
+    Field,
+    MadeRecipe,
+    RecipeTable,
+)
 from tilewright.calls.repeated import replay
 from tilewright.errors import InvalidOperand, MaskedOperand, OperandMismatch, ShapeMismatch, UnsupportedDtype
 
@@ -130,6 +138,25 @@ def test_the_table_is_bounded_and_keeps_no_array() -> None:
     del array
     gc.collect()
     assert gone() is None
+
+
+def test_a_key_whose_slots_are_full_gets_one_of_them() -> None:
+    table, count = RecipeTable(), 3 * PROBES
+    made = MadeRecipe([0] * (HEADER_BYTES // 8), [], ())
+    keys = [number.to_bytes(8, "little") for number in range(count)]
+    for number, key in enumerate(keys):
+        table.add("f", key, 5 << 40, made, ())
+        assert table.has(key)
+        assert table.served(key) == 0
+        assert len(table) == min(number + 1, PROBES)
+    assert [table.has(key) for key in keys] == [False] * (count - PROBES) + [True] * PROBES
+    assert sum(map(bool, table.slots)) == PROBES
+    block = (ctypes.c_int64 * (HEADER_BYTES // 8 + 1)).from_address(table.slots[0])
+    block[Field.USES], block[Field.HITS] = 1, 7
+    for key in keys:  # the one in use is kept, and its calls count
+        table.add("f", key, 5 << 40, made, ())
+    assert block[HEADER_BYTES // 8] in range(count)
+    assert table.hits()["f"] == 7
 
 
 def test_references_are_given_back() -> None:

@@ -144,26 +144,29 @@ class MadeRecipe(NamedTuple):
 
 
 class _Recipe(NamedTuple):
-    """A recipe in memory, what must live as long, and the name of its function."""
+    """A recipe in memory, what must live as long, the name of its function, and its key."""
 
     words: array[int]
     kept: tuple[Any, ...]
     function: str
+    key: bytes
 
 
 class RecipeTable:
     """Python side of a table of recipes.
 
-    It is changed under the lock `preparing`. A full table is cleared. Recipes that calls use are freed at a
-    later clearing: machine code counts a use before it gives up the GIL.
+    It is changed under the lock `preparing`. A full table is cleared; where the slots of a key are full, one
+    of them is given to it. Recipes that calls use are freed at a later clearing: machine code counts a use
+    before it gives up the GIL.
     """
 
     def __init__(self) -> None:
         self.slots = (ctypes.c_void_p * ((1 << SLOT_BITS) + PROBES))()
         self._places: dict[bytes, int] = {}  # the slots of keys
-        self._kept: list[_Recipe] = []
+        self._kept: dict[int, _Recipe] = {}  # by slot
         self._retired: list[_Recipe] = []
         self._hits: Counter[str] = Counter()  # of recipes that are gone
+        self._given = 0  # slots that were taken from another key
 
     @property
     def address(self) -> int:
@@ -185,7 +188,7 @@ class RecipeTable:
             return None if address is None else ctypes.c_int64.from_address(address + 8 * Field.HITS).value
 
     def add(self, function: str, words: bytes, mixed: int, made: MadeRecipe, kept: tuple[Any, ...]) -> None:
-        """Add a recipe, or put it in the place of one with its key, unless its slots are full.
+        """Add a recipe, or put it in the place of one with its key, or else of one of those in its slots.
 
         Parameters
         ----------
@@ -198,25 +201,41 @@ class RecipeTable:
                 self._clear()
             slot = self._places.get(words)
             if slot is None:
-                first = (mixed & (1 << 64) - 1) >> 64 - SLOT_BITS
-                for slot in range(first, first + PROBES):
-                    if not self.slots[slot]:
-                        break
-                else:
-                    return
+                slot = self._slot_of(mixed)
+            former = self._kept.get(slot)
             block = array("q", made.header)
             block[Field.WORDS] = len(words) // 8
             block.frombytes(words)
             block.fromlist(made.body)
-            self._kept.append(_Recipe(block, (made.kept, kept), function))
+            self._kept[slot] = _Recipe(block, (made.kept, kept), function, words)
             self._places[words] = slot
             self.slots[slot] = block.buffer_info()[0]  # last: who finds it reads all of it
+            if former is not None:
+                if former.key != words:
+                    del self._places[former.key]
+                self._free(former)
+
+    def _slot_of(self, mixed: int) -> int:
+        """The slot for a new key: a free one, or in turn one of those that are searched."""
+        first = (mixed & (1 << 64) - 1) >> 64 - SLOT_BITS
+        for slot in range(first, first + PROBES):
+            if not self.slots[slot]:
+                return slot
+        self._given += 1
+        return first + self._given % PROBES
+
+    def _free(self, recipe: _Recipe) -> None:
+        """Drops a recipe that no slot leads to, unless a call uses it."""
+        if recipe.words[Field.USES]:
+            self._retired.append(recipe)
+        else:
+            self._hits[recipe.function] += recipe.words[Field.HITS]
 
     def hits(self) -> Counter[str]:
         """Calls that machine code has repeated, by the names of their functions."""
         with preparing:
             found = Counter(self._hits)
-            for recipe in (*self._kept, *self._retired):
+            for recipe in (*self._kept.values(), *self._retired):
                 found[recipe.function] += recipe.words[Field.HITS]
         return found
 
@@ -228,9 +247,7 @@ class RecipeTable:
     def _clear(self) -> None:
         ctypes.memset(self.slots, 0, ctypes.sizeof(self.slots))
         self._places.clear()
-        everything, self._retired, self._kept = [*self._retired, *self._kept], [], []
+        everything = [*self._retired, *self._kept.values()]
+        self._retired, self._kept = [], {}
         for one in everything:
-            if one.words[Field.USES]:
-                self._retired.append(one)
-            else:
-                self._hits[one.function] += one.words[Field.HITS]
+            self._free(one)
