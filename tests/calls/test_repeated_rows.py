@@ -357,7 +357,7 @@ def test_long_calls_let_other_threads_run(call: Callable[..., Any]) -> None:
     replay().table.clear()
     for _ in range(2):
         call(x, out=out)
-    used = [recipe.words for recipe in replay().table._kept]
+    used = [recipe.words for recipe in replay().table._kept.values()]
     seen: set[int] = set()
     done = threading.Event()
 

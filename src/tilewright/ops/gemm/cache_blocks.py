@@ -10,6 +10,7 @@ from tilewright.ir.nodes import (
     Compare,
     Constant,
     Expression,
+    ExpressionLike,
     Let,
     Loop,
     Name,
@@ -77,7 +78,7 @@ def walk_columns(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, 
     rows = parallel("ib", Constant(0), sizes.m, Name("mb"), inside)
     walk = parallel("jb", Constant(0), sizes.n, jn, rows)
     # Rows are cut where columns are too few; columns of a B whose lanes are apart are copied by each task.
-    apart = maximum(minimum(sizes.cs_b - 1, 1), 0)
+    apart: ExpressionLike = 0 if nest.b in nest.packed else maximum(minimum(sizes.cs_b - 1, 1), 0)
     least = (apart * (LEAST_COPIED_TILES - LEAST_ROW_TILES) + LEAST_ROW_TILES) * nest.tile.mr
 
     def work(m: Expression) -> Expression:
