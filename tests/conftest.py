@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # Before NumPy is imported, also in child processes: NumPy computes references on one thread. Idle threads of
 # OpenBLAS spin between the products of a test, which takes the cores from the other workers.
@@ -17,6 +18,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Kernels are those that the models choose, whatever was tuned on this host.
 os.environ.setdefault("TILEWRIGHT_TUNING", "0")
 sys.path[:0] = [str(Path(__file__).parent / "shared"), str(Path(__file__).parent)]
+# No example has to end within a time: the machine may do other things.
+settings.register_profile("tilewright", deadline=None)
+settings.load_profile("tilewright")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -77,9 +77,13 @@ def walk_columns(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, 
     inside = Loop("j", jb, minimum(jb + jn, sizes.n), Constant(step), body)
     rows = parallel("ib", Constant(0), sizes.m, Name("mb"), inside)
     walk = parallel("jb", Constant(0), sizes.n, jn, rows)
-    # Rows are cut where columns are too few; columns of a B whose lanes are apart are copied by each task.
-    apart: ExpressionLike = 0 if nest.b in nest.packed else maximum(minimum(sizes.cs_b - 1, 1), 0)
-    least = (apart * (LEAST_COPIED_TILES - LEAST_ROW_TILES) + LEAST_ROW_TILES) * nest.tile.mr
+    # Rows are cut where columns are too few; each task copies columns of a B that is not read in place.
+    copied: ExpressionLike = int(not nest.in_place)
+    if nest.in_place:
+        copied = maximum(minimum(sizes.cs_b - 1, 1), 0)
+    if nest.b in nest.packed:
+        copied = 0
+    least = (copied * (LEAST_COPIED_TILES - LEAST_ROW_TILES) + LEAST_ROW_TILES) * nest.tile.mr
 
     def work(m: Expression) -> Expression:
         """Multiply-adds of m rows; each element that is read or written counts as `MOVED_WORK` of them."""
