@@ -151,7 +151,9 @@ def test_a_key_whose_slots_are_full_gets_one_of_them() -> None:
         assert len(table) == min(number + 1, PROBES)
     assert [table.has(key) for key in keys] == [False] * (count - PROBES) + [True] * PROBES
     assert sum(map(bool, table.slots)) == PROBES
-    block = (ctypes.c_int64 * (HEADER_BYTES // 8 + 1)).from_address(table.slots[0])
+    first = table.slots[0]
+    assert first is not None
+    block = (ctypes.c_int64 * (HEADER_BYTES // 8 + 1)).from_address(first)
     block[Field.USES], block[Field.HITS] = 1, 7
     for key in keys:  # the one in use is kept, and its calls count
         table.add("f", key, 5 << 40, made, ())
