@@ -261,4 +261,6 @@ def test_processes_at_once(child: Child) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes")
 def test_forks_while_another_thread_measures(child: Child) -> None:
     found = child.finish(child.start(FORKS))
-    assert (found["measured"], found["well"]) == (1, True)
+    assert found["well"]
+    assert found["measured"] in (0, 1)  # on a busy machine a child of the fork is the first
+    assert child.run()["used"]
