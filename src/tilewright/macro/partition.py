@@ -38,7 +38,7 @@ LEAST_COLUMN_TILES = 8
 #: The same where A stays in place.
 LEAST_STRIP_TILES = 2
 
-#: Bytes of a row that one task packs at least: hardware prefetches no shorter runs.
+#: Bytes of a row that one task packs at least: the shorter the runs, the less of them hardware prefetches.
 PACKED_RUN = 256
 
 #: Elements of a task are a multiple of so many: few enough for small arrays, and whole lines of any type.

@@ -159,11 +159,11 @@ def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tupl
     blocks = parallel("ic", begin, end, Name("mc"), parallel("jj", jc, last, Name("jn"), *rows, jr))
     pack_b = nest.pack_b(jp, minimum(Name("np"), last - jp), jp - jc)
     panels = () if nest.b in nest.packed else (parallel("jp", jc, last, Name("np"), pack_b),)
-    jn, np = task_columns(nest, end - begin, last - jc)
+    multiplied, packed = task_columns(nest, end - begin, last - jc)
     return (
         Let("jend", minimum(jc + Name(nc), sizes.n)),
-        jn,
-        *((np,) if panels else ()),
+        multiplied,
+        *((packed,) if panels else ()),
         nest.depth_loop(*panels, blocks),
     )
 
