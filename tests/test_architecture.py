@@ -349,9 +349,7 @@ def locks(tree: ast.AST) -> list[int]:
     """Lines that make a lock."""
     made = {f"threading.{name}" for name in ("Lock", "RLock", "Condition", "Semaphore", "Event")}
     return [
-        node.lineno
-        for node in nodes(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in made
+        node.lineno for node in nodes(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) in made
     ]
 
 
