@@ -25,6 +25,7 @@ LAYERS = (
     "__main__",
     "tools",
     "__init__",
+    "graph",
     "loops",
     "aot",
     "ops",
@@ -70,6 +71,7 @@ ORDERS = {
         "gemm",
         "batch_reduce",
     ),
+    "graph": ("builder", "compiled", "passes", "execute", "plan", "network", "nodes", "sizes"),
     "loops": ("accelerate", "driving", "opt", "splice", "python", "llvm", "nests"),
     "micro": ("rows", "attention", "tiles", "elements", "packing", "units", "budget", "calls", "emission"),
 }

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tilewright.calls.compile import compile
     from tilewright.calls.repeated import show_calls
     from tilewright.compiler.kernel import Kernel
+    from tilewright.graph.builder import Graph
     from tilewright.loops.accelerate.public import accelerate
     from tilewright.machine.catalog import targets
     from tilewright.machine.host import machine
@@ -75,6 +76,7 @@ __all__ = [
     "Elementwise",
     "Epilogue",
     "Gemm",
+    "Graph",
     "Kernel",
     "LinearChain",
     "Mmt4d",
@@ -160,6 +162,7 @@ _HOMES = {
     "Elementwise": "tilewright.ops.elementwise.problem",
     "Epilogue": "tilewright.spec.epilogue",
     "Gemm": "tilewright.ops.gemm.problem",
+    "Graph": "tilewright.graph.builder",
     "Kernel": "tilewright.compiler.kernel",
     "LinearChain": "tilewright.ops.chain.problem",
     "Mmt4d": "tilewright.ops.mmt4d.problem",

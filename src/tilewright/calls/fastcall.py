@@ -121,11 +121,15 @@ class CallEntry(ObjectCode):
             self.load_acquire(INT64, self.at(state, field.offset))
             for field in (State.size, State.started, State.open)
         )
-        several = self.and_(self.icmp(">", work, TEAM_WORK), self.icmp(">", size, 1))
-        wanted = self.or_(several, self.icmp(">", work, POLL_WORK))
+        wanted = self.takes_team(work, size)
         there = self.and_(self.icmp(">=", started, self.sub(size, 1)), self.icmp("!=", opened, 0))
         self.require(self.or_(self.not_(wanted), there))
         return TeamRequest(state, wanted, size, self.icmp(">", work, WAKE_WORK))
+
+    def takes_team(self, work: Value, size: Value) -> Value:
+        """Whether this many multiply-adds take a team of a pool of a size."""
+        several = self.and_(self.icmp(">", work, TEAM_WORK), self.icmp(">", size, 1))
+        return self.or_(several, self.icmp(">", work, POLL_WORK))
 
     @contextmanager
     def team(self, wish: TeamRequest) -> Iterator[Value]:

@@ -74,6 +74,15 @@ from tilewright.errors.einsum import (
     TreeSize as TreeSize,
     TreeSizeMissing as TreeSizeMissing,
 )
+from tilewright.errors.graphs import (
+    GraphDtype as GraphDtype,
+    GraphInput as GraphInput,
+    GraphInputs as GraphInputs,
+    GraphOperand as GraphOperand,
+    GraphShape as GraphShape,
+    GraphWithoutOutput as GraphWithoutOutput,
+    UnknownSize as UnknownSize,
+)
 from tilewright.errors.interpreter import (
     CallsThroughPython as CallsThroughPython,
 )
