@@ -168,6 +168,35 @@ def test_other_floats(dtype: str) -> None:
         assert one.tobytes() == results[0].tobytes()
 
 
+@pytest.mark.parametrize("causal", [False, True, "upper_left"])
+def test_attention_of_packed_sequences(causal: Any) -> None:
+    """Offsets in an input: other lengths take the same recipe where the same decisions hold."""
+    g = Graph()
+    x, ends = g.input("x", shape=("tokens", 2, 8)), g.input("ends", "i32", shape=("ends",))
+    y = g.attention(g.relu(x), x * 2.0, x, cu_seqlens_q=ends, layout="bshd", causal=causal)
+    g.output(g.attention(y, y, x, cu_seqlens_q=ends, layout="bshd"))
+    run = g.compile()
+    for lengths in ([3, 5, 2], [5, 3, 2], [4, 4, 2], [10, 0, 0], [2, 3, 5]):
+        given, at = floats(10, 2, 8), np.cumsum([0, *lengths]).astype(np.int32)
+        (expected,) = evaluate_network(g.network, [given.astype(np.float64), at])
+        np.testing.assert_allclose(run(given, at), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_attention_with_lengths_and_vectors_of_heads() -> None:
+    g = Graph()
+    x, lengths = g.input("x", shape=("batch", 2, "length", 8)), g.input("lengths", "i64", shape=("batch",))
+    sinks, slopes = floats(2), np.array([0.5, 0.25], np.float32)
+    y = g.attention(x, x, g.relu(x), kv_lengths=lengths, causal=True, sinks=sinks, alibi_slopes=slopes)
+    mask = g.constant(RANDOM.random((6, 6)) > 0.3)
+    y = g.attention(y, x, x, q_lengths=lengths, kv_lengths=lengths, window=(3, 0), mask=mask)
+    g.output(g.attention(y, x, x, q_offset=lengths, causal=True))
+    run = g.compile()
+    for given in ([3, 5], [5, 3], [4, 6], [1, 2]):
+        values, counts = floats(2, 2, 6, 8), np.array(given)
+        (expected,) = evaluate_network(g.network, [values.astype(np.float64), counts])
+        np.testing.assert_allclose(run(values, counts), expected, rtol=1e-5, atol=1e-5)
+
+
 def test_inputs_by_name_and_in_order() -> None:
     g = Graph()
     a, b = g.input("a", shape=("n",)), g.input("b", shape=("n",))
@@ -259,6 +288,8 @@ REFUSALS: tuple[tuple[type[Exception], Callable[[Graph, Value], Any], str], ...]
     (errors.GraphShape, lambda g, x: g.unary("cbrt", x), "no function"),
     (errors.GraphShape, lambda g, x: g.einsum("ij,jk->ik", x), "of 2 operands"),
     (errors.GraphShape, lambda g, x: g.concatenate([x, x[:, :2]], 0), "sizes of other axes"),
+    (errors.GraphShape, lambda g, x: g.attention(x, x, x, bias=x), "no operand 'bias'"),
+    (errors.GraphDtype, lambda g, x: g.attention(x, x, x, kv_lengths=x), "an integer type"),
     (errors.GraphDtype, lambda g, x: g.take(x, x), "an integer type"),
     (errors.GraphDtype, lambda g, x: g.where(x, x, x), "bool"),
     (errors.GraphOperand, lambda g, x: g.relu("y"), "'y'"),

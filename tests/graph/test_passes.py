@@ -156,7 +156,7 @@ CASES: dict[str, Case] = {
         [
             "reshape shape= n 5 2 4",
             *["binary multiply", "reshape shape= n 5 2 4"] * 2,
-            "attention masked=True scale=0.5 layout=bshd",
+            "attention beside= mask scale=0.5 layout=bshd",
         ],
     ),
     "linear products": (linear_products, lambda g, x: x @ floats(4, 3), (), ["linear by_columns=True"]),

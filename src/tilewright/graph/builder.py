@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.errors import GraphInput, GraphOperand, GraphShape, GraphWithoutOutput, shown
 from tilewright.graph.compiled import CompiledGraph, compile_network
 from tilewright.graph.network import Network, without_dead
-from tilewright.graph.nodes.attention import AttentionNode
+from tilewright.graph.nodes.attention import BESIDE, AttentionNode
 from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.nodes.elementwise import BinaryNode, CastNode, UnaryNode, WhereNode
 from tilewright.graph.nodes.movement import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tilewright.graph.nodes.rows import NormName, ReductionName
     from tilewright.spec.dtype import DType
-    from tilewright.typing import ActivationName, AttentionLayoutName, ElementType
+    from tilewright.typing import ActivationName, AttentionLayoutName, CausalName, ElementType
 
 
 class Value:
@@ -237,17 +237,28 @@ class Graph:
         v: Any,
         *,
         mask: Any = None,
-        causal: bool = False,
+        causal: bool | CausalName = False,
         scale: float | None = None,
         window: tuple[int | None, int | None] | None = None,
         softcap: float | None = None,
         layout: AttentionLayoutName = "bhsd",
+        **beside: Any,
     ) -> Value:
-        """softmax(q · kᵀ · scale + mask) · v; see `tilewright.attention`."""
+        """softmax(q · kᵀ · scale + mask) · v; see `tilewright.attention`.
+
+        Parameters
+        ----------
+        beside : "q_lengths", "kv_lengths", "cu_seqlens_q", "cu_seqlens_k", "q_offset", "sinks" or
+            "alibi_slopes", as of `tilewright.attention`.
+        """
+        given = {name: one for name, one in {"mask": mask, **beside}.items() if one is not None}
+        for name in given:
+            if name not in BESIDE:
+                raise GraphShape(node="attention", reason=f"no operand {name!r}; known: {', '.join(BESIDE)}")
         return self._node(
             AttentionNode,
-            [q, k, v, *(() if mask is None else (mask,))],
-            masked=mask is not None,
+            [q, k, v, *given.values()],
+            beside=tuple(given),
             causal=causal,
             scale=scale,
             window=window,

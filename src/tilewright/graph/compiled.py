@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, data_address
-from tilewright.calls.recording import repeatable
+from tilewright.calls.recording import repeatable, restartable
 from tilewright.calls.repeated import repeated_method
 from tilewright.errors import GraphInput, GraphInputs
 from tilewright.graph.execute import run_network
@@ -72,6 +72,7 @@ class CompiledGraph(Numbered):
         GraphInput : an input whose type or shape is not as declared.
         """
         arrays = self._checked(inputs, named)
+        restartable()
         with limited(threads):
             found = self._run(arrays)
         repeatable()
