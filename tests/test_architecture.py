@@ -71,7 +71,7 @@ ORDERS = {
         "gemm",
         "batch_reduce",
     ),
-    "graph": ("builder", "compiled", "passes", "execute", "plan", "network", "nodes", "sizes"),
+    "graph": ("builder", "compiled", "profile", "passes", "execute", "plan", "network", "nodes", "sizes"),
     "loops": ("accelerate", "driving", "opt", "splice", "python", "llvm", "nests"),
     "micro": ("rows", "attention", "tiles", "elements", "packing", "units", "budget", "calls", "emission"),
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ from tilewright.graph.network import Network, bind_sizes
 from tilewright.graph.nodes.sources import ConstantNode
 from tilewright.graph.passes.pipeline import run_passes
 from tilewright.graph.plan import MemoryPlan, plan_memory
+from tilewright.graph.profile import REPEAT, GraphTimes, measure_nodes
 from tilewright.graph.sizes import Sizes
 from tilewright.recorder import Numbered
 from tilewright.threads.pool import limited
@@ -77,6 +81,28 @@ class CompiledGraph(Numbered):
             found = self._run(arrays)
         repeatable()
         return found[0] if len(found) == 1 else found
+
+    def explain(self, *inputs: Any, repeat: int = REPEAT, **named: Any) -> GraphTimes:
+        """The time, operations and bytes of every node, measured with these inputs; `print` it.
+
+        Each node runs as a graph of its own, in turn, so that caches are about as in a whole run.
+        """
+        arrays = self._checked(inputs, named)
+        times = []
+        for _ in range(repeat + 2):
+            started = time.perf_counter()
+            self(*arrays)
+            times.append(time.perf_counter() - started)
+        sizes = self._sizes(arrays)
+        nodes = measure_nodes(self.network, arrays, sizes, CompiledGraph, repeat)
+        arena = plan_memory(self.network, arrays, sizes).arena_bytes
+        return GraphTimes(nodes, statistics.median(times[2:]), arena)
+
+    def profile(self, path: str | Path, *inputs: Any, repeat: int = REPEAT, **named: Any) -> GraphTimes:
+        """Write `explain` in Chrome's trace format, and return it."""
+        found = self.explain(*inputs, repeat=repeat, **named)
+        found.write_trace(path)
+        return found
 
     def plan(self, *inputs: Any, **named: Any) -> MemoryPlan:
         """Where the values of a call are in memory; nothing is computed."""

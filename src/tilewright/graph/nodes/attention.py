@@ -22,7 +22,10 @@ _attention = in_python(attention)
 _AXES = {"bhsd": (-3, -2), "bshd": (-2, -3)}
 
 #: Operands that attention may have behind q, k and v, by the names of `tilewright.attention`.
-BESIDE = ("mask", "q_lengths", "kv_lengths", "cu_seqlens_q", "cu_seqlens_k", "q_offset", "sinks", "alibi_slopes")
+BESIDE = (
+    *("mask", "q_lengths", "kv_lengths", "cu_seqlens_q", "cu_seqlens_k", "q_offset"),
+    *("sinks", "alibi_slopes"),
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,8 @@ class AttentionNode(Node):
             scores = scores - beside["alibi_slopes"][:, None, None] * abs(distance)
         if "mask" in beside:
             mask = beside["mask"]
-            scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask.astype(np.float64)
+            hidden = np.where(mask, 0, -np.inf) if mask.dtype == bool else mask.astype(np.float64)
+            scores = scores + hidden
         scores = np.where(self._seen(distance, beside), scores, -np.inf)
         sink = beside["sinks"].astype(np.float64)[:, None, None] if "sinks" in beside else -np.inf
         peak = np.maximum(scores.max(axis=-1, keepdims=True, initial=-np.inf), sink)
