@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tilewright.calls.repeated import show_calls
     from tilewright.compiler.kernel import Kernel
     from tilewright.graph.builder import Graph
+    from tilewright.graph.compiled import CompiledGraph, load_graph
     from tilewright.loops.accelerate.public import accelerate
     from tilewright.machine.catalog import targets
     from tilewright.machine.host import machine
@@ -70,6 +71,7 @@ __all__ = [
     "BatchReduceGemm",
     "Bias",
     "Clamp",
+    "CompiledGraph",
     "Contraction",
     "DType",
     "Dimension",
@@ -113,6 +115,7 @@ __all__ = [
     "kron",
     "layer_norm",
     "linear",
+    "load_graph",
     "log_softmax",
     "machine",
     "matmul",
@@ -156,6 +159,7 @@ _HOMES = {
     "BatchReduceGemm": "tilewright.ops.batch_reduce.problem",
     "Bias": "tilewright.spec.epilogue",
     "Clamp": "tilewright.spec.epilogue",
+    "CompiledGraph": "tilewright.graph.compiled",
     "Contraction": "tilewright.ops.contraction.problem",
     "DType": "tilewright.spec.dtype",
     "Dimension": "tilewright.ops.contraction.dimension",
@@ -197,6 +201,7 @@ _HOMES = {
     "kron": "tilewright.ops.einsum.products",
     "layer_norm": "tilewright.ops.rows.public",
     "linear": "tilewright.ops.matmul.linear",
+    "load_graph": "tilewright.graph.compiled",
     "log_softmax": "tilewright.ops.rows.public",
     "machine": "tilewright.machine.host",
     "matmul": "tilewright.ops.matmul.public",

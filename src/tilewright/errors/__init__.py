@@ -76,8 +76,12 @@ from tilewright.errors.einsum import (
 )
 from tilewright.errors.graphs import (
     GraphDtype as GraphDtype,
+    GraphFileDamaged as GraphFileDamaged,
+    GraphFileNotFound as GraphFileNotFound,
+    GraphFileVersion as GraphFileVersion,
     GraphInput as GraphInput,
     GraphInputs as GraphInputs,
+    GraphNotWritable as GraphNotWritable,
     GraphOperand as GraphOperand,
     GraphShape as GraphShape,
     GraphWithoutOutput as GraphWithoutOutput,

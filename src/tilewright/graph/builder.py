@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.errors import GraphInput, GraphOperand, GraphShape, GraphWithoutOutput, shown
 from tilewright.graph.compiled import CompiledGraph, compile_network
+from tilewright.graph.dtypes import graph_dtype
 from tilewright.graph.network import Network, without_dead
 from tilewright.graph.nodes.attention import BESIDE, AttentionNode
 from tilewright.graph.nodes.base import Node, ValueType
@@ -27,7 +28,6 @@ from tilewright.graph.nodes.sources import ConstantNode, InputNode
 from tilewright.graph.sizes import ONE, SizeLike, product, quotient, shape_of, shown_shape, size_of
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.ops.packing.matrix import PackedMatrix
-from tilewright.spec.dtype import parse_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -459,21 +459,6 @@ class Graph:
 
     def _at(self, given: Any, node: str, operand: str) -> int:
         return self._value(given, node, operand).at
-
-
-def graph_dtype(dtype: Any) -> np.dtype[Any]:
-    """The NumPy dtype of an element type as users write them; also bool and the integers without a kernel.
-
-    >>> graph_dtype("bf16"), graph_dtype("bool"), graph_dtype("i64")
-    (dtype(bfloat16), dtype('bool'), dtype('int64'))
-    """
-    try:
-        return np.dtype(parse_dtype(dtype).numpy)
-    except TypeError:
-        found: np.dtype[Any] = np.dtype(dtype)
-        if found.kind not in "biufc":
-            raise
-        return found
 
 
 def _axes(axis: int | tuple[int, ...]) -> tuple[int, ...]:
