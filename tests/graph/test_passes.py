@@ -214,7 +214,8 @@ def test_all_passes_keep_the_meaning() -> None:
     def model(g: Graph, x: Value) -> Value:
         h = layer_norm(g, x) * floats(8) + floats(8)
         h = attention(g, h).reshape("n", 5, 8) @ floats(8, 8) + floats(8) + h
-        return gelu(g, h @ floats(8, 16) + floats(16)) @ floats(16, 8) + h
+        inner: Value = gelu(g, h @ floats(8, 16) + floats(16))
+        return inner @ floats(16, 8) + h
 
     before = network(model, "n", 5, 8)
     after = run_passes(before, "f32")

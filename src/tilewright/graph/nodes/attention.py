@@ -121,7 +121,7 @@ class AttentionNode(Node):
     def _seen(self, distance: Array, beside: dict[str, Array]) -> Array:
         """Which keys a query attends to."""
         queries, keys = distance.shape[-2:]
-        seen = distance <= 0 if self.causal else np.ones(distance.shape, bool)
+        seen: Array = distance <= 0 if self.causal else np.ones(distance.shape, bool)
         left, right = self.window or (None, None)
         seen = seen if left is None else seen & (distance >= -left)
         seen = seen if right is None else seen & (distance <= right)

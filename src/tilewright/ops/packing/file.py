@@ -311,7 +311,7 @@ def _foreign(form: PackedForm, where: str) -> ForeignPacked | None:
     )
 
 
-def _array(stream: BinaryIO, first: int, entry: _Entry, where: str, *, mapped: bool) -> Array:
+def _array(stream: Any, first: int, entry: _Entry, where: str, *, mapped: bool) -> Array:
     dtype = DTYPES[entry.dtype].numpy
     if mapped and entry.size:
         found = np.memmap(stream, dtype=np.uint8, mode="r", offset=first + entry.offset, shape=(entry.size,))
