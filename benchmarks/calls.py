@@ -216,6 +216,7 @@ def layer_rows(torch: Any) -> Iterator[Row]:
             "rms_norm": lambda: nn.rms_norm(tx, (64,), ts),
             "gelu_alone": lambda: nn.gelu(tx),
             "silu": lambda: nn.silu(tx),
+            "gated": lambda: nn.silu(tx) * tx,
         }
     peer = calls.get
     turned = weight.T
@@ -265,6 +266,7 @@ def layer_rows(torch: Any) -> Iterator[Row]:
     yield Row("rms_norm(x, w)", lambda: tw.rms_norm(x, scale), "torch", peer("rms_norm"))
     yield Row("gelu", lambda: tw.gelu(x), "torch", peer("gelu_alone"))
     yield Row("silu", lambda: tw.silu(x), "torch", peer("silu"))
+    yield Row("gated", lambda: tw.gated(x, x), "torch", peer("gated"))
 
 
 def tensor_rows(*libraries: Any) -> Iterator[Row]:

@@ -60,6 +60,7 @@ ORDERS = {
         "contraction",
         "attention",
         "triangular",
+        "binary",
         "elementwise",
         "rows",
         "sum_of_products",

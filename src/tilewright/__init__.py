@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         merge_attention,
     )
     from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+    from tilewright.ops.binary.problem import BinaryFunction
+    from tilewright.ops.binary.public import gated
     from tilewright.ops.chain.problem import LinearChain
     from tilewright.ops.contraction.dimension import Dimension
     from tilewright.ops.contraction.problem import Contraction
@@ -68,6 +70,7 @@ __all__ = [
     "AttentionBackward",
     "BatchReduceGemm",
     "Bias",
+    "BinaryFunction",
     "Clamp",
     "Contraction",
     "DType",
@@ -105,6 +108,7 @@ __all__ = [
     "errors",
     "exp",
     "explain",
+    "gated",
     "gelu",
     "get_num_threads",
     "inner",
@@ -153,6 +157,7 @@ _HOMES = {
     "AttentionBackward": "tilewright.ops.attention.backward_problem",
     "BatchReduceGemm": "tilewright.ops.batch_reduce.problem",
     "Bias": "tilewright.spec.epilogue",
+    "BinaryFunction": "tilewright.ops.binary.problem",
     "Clamp": "tilewright.spec.epilogue",
     "Contraction": "tilewright.ops.contraction.problem",
     "DType": "tilewright.spec.dtype",
@@ -188,6 +193,7 @@ _HOMES = {
     "erf": "tilewright.ops.elementwise.public",
     "exp": "tilewright.ops.elementwise.public",
     "explain": "tilewright.ops.explain",
+    "gated": "tilewright.ops.binary.public",
     "gelu": "tilewright.ops.elementwise.public",
     "get_num_threads": "tilewright.threads.pool",
     "inner": "tilewright.ops.einsum.products",

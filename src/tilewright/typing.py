@@ -146,6 +146,8 @@ UnaryName: TypeAlias = Literal[
     "negate",
     "erf",
 ]
+#: Functions of pairs of elements.
+BinaryName: TypeAlias = Literal["add", "subtract", "multiply", "divide", "maximum", "minimum"]
 #: The main primitive of a contraction of two operands.
 MainName: TypeAlias = Literal["gemm", "brgemm", "packed_gemm"]
 #: How the result of a contraction is initialised.

@@ -111,15 +111,44 @@ REDUCED: dict[str, tuple[Callable[..., Any], tuple[Array, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", [*ROWS, *EACH, *REDUCED])
+GATE = values(5, 8)
+PAIRS: dict[str, tuple[Callable[..., Any], tuple[Array, ...]]] = {
+    "gated": (tw.gated, (X, GATE)),
+    **{
+        f"gated {word}": (lambda x, y, word=word: tw.gated(x, y, word), (X, GATE))
+        for word in ("gelu", "gelu_tanh", "relu", "sigmoid", "tanh", None)
+    },
+    "merged": (tw.gated, (X,)),
+    "merged, gate last": (lambda x: tw.gated(x, gate_first=False), (X,)),
+    "gate of rows": (tw.gated, (X, values(8))),
+    "gate of columns": (tw.gated, (X, values(5, 1))),
+    "gate of an array of its own": (lambda x: tw.gated(x, x), (X,)),
+    "gated, two types": (tw.gated, (X, values(5, 8, dtype="f2"))),
+    "gated, integers": (tw.gated, (X, integers(5, 8))),
+    "gated, threads": (lambda x, y: tw.gated(x, y, threads=2), (X, GATE)),
+    "gated into": (lambda x, y, out: tw.gated(x, y, out=out), (X, GATE, values(5, 8))),
+    "gated in place": (lambda x, y: tw.gated(x, y, out=x), (X, GATE)),
+    "gated, overlapping": (lambda x: tw.gated(x[1:], x[1:], out=x[:-1]), (X,)),
+    "gated, moved": (tw.gated, (X, np.asfortranarray(GATE))),
+    "gated, many axes": (tw.gated, (values(2, 1, 3, 1, 2, 1), values(1, 2, 1, 3, 1, 2))),
+    "gated nothing": (tw.gated, (values(0, 8),)),
+}
+
+
+@pytest.mark.parametrize("name", [*ROWS, *EACH, *REDUCED, *PAIRS])
 def test_forms(name: str) -> None:
-    function, operands = {**ROWS, **EACH, **REDUCED}[name]
+    function, operands = {**ROWS, **EACH, **REDUCED, **PAIRS}[name]
     check(function, *operands)
+
+
+def merged(x: Array) -> Array:
+    """A gated product of an array's halves, whatever its last axis."""
+    return tw.gated(x[..., : x.shape[-1] // 2 * 2])
 
 
 @pytest.mark.parametrize(
     ("function", "dtype"),
-    crossed([tw.softmax, tw.rms_norm, tw.silu, tw.sum, tw.max, tw.transpose], FLOATS, 2),
+    crossed([tw.softmax, tw.rms_norm, tw.silu, tw.sum, tw.max, tw.transpose, merged], FLOATS, 2),
 )
 def test_types(function: Callable[..., Any], dtype: Any) -> None:
     check(function, values(5, 8, dtype=dtype))

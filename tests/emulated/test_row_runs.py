@@ -18,6 +18,7 @@ from emulated.emulators import emulated_machines
 from emulated.kernels import Emitted, Kernels
 from emulated.runs import run, skip_without_tools
 from tilewright.machine.machine import Machine
+from tilewright.ops.binary.problem import BinaryFunction
 from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.functions import UnaryOp
@@ -105,8 +106,52 @@ def row_case(kernel: Emitted, size: tuple[int, int, int], turn: int) -> Case:
     )
 
 
-def problems(first: int) -> Iterator[RowFunction | Elementwise]:
-    """Every function along rows and across them, a light and a heavy one of elements; types take turns."""
+def pair_case(kernel: Emitted, size: tuple[int, int, int], turn: int) -> Case:
+    """One call on a matrix and another, or one row or one column."""
+    problem = kernel.problem
+    assert isinstance(problem, BinaryFunction)
+    rows, columns, gap = size
+    dtype, random = problem.dtype.numpy, np.random.default_rng(turn)
+    line = columns + gap
+    whole = (2 + random.standard_normal((rows, line))).astype(dtype)
+    # The second operand's strides from row to row and from column to column.
+    row, column = ((line, 1), (0, 1), (1, 0))[turn % 3]
+    count = (rows - 1) * row + (columns - 1) * column + 1
+    other = (2 + random.standard_normal(count)).astype(dtype)
+    inside = np.lib.stride_tricks.as_strided(
+        other, (rows, columns), (row * other.itemsize, column * other.itemsize)
+    )
+    swapped = turn % 2 == 1
+    pair = (inside, whole[:, :columns]) if swapped else (whole[:, :columns], inside)
+    exact = np.full(whole.shape, np.nan)
+    exact[:, :columns] = problem.reference(*pair)
+    last = whole.size - gap
+    flat = [whole.ravel()[:last], other]
+    steps = [(0, 0, line, 1), (0, 0, row, column)]
+    if swapped:
+        flat, steps = flat[::-1], steps[::-1]
+    (*left, left_column), (*right, right_column) = steps
+    bound = ALLOWED[str(problem.dtype)] * (16 if problem.dtype.bits >= 32 else 1)
+    results = placed(np.full(last, 0.5, dtype), 2, exact.ravel()[:last], bound, at_end=bool(turn % 2))
+    return Case(
+        label=f"{kernel.name} {rows}x{columns} gap {gap} strides {row}, {column}",
+        kernel=kernel.number,
+        signature=Signature.ADAPTED,
+        element=1,
+        integers=(1, 1, rows, columns, *left, *right, 0, 0, line, left_column, right_column),
+        operands=(
+            *(placed(one, at, None, bound, at_end=bool(turn % 2)) for at, one in enumerate(flat)),
+            results,
+        ),
+        scratch_bytes=kernel.scratch_bytes,
+    )
+
+
+def problems(first: int) -> Iterator[RowFunction | Elementwise | BinaryFunction]:
+    """Every function along rows and across them, light and heavy ones of elements and of pairs.
+
+    Types take turns.
+    """
     # Machines take one problem in `SHARED`, beginning with their number, and every type among them.
     turn = 2 * first + first // len(DTYPES)
     for op in RowOp:
@@ -119,6 +164,9 @@ def problems(first: int) -> Iterator[RowFunction | Elementwise]:
     for unary in (UnaryOp.RELU, UnaryOp.GELU):
         yield Elementwise(unary, DTYPES[turn % len(DTYPES)])
         turn += 1
+    for word, activation in (("maximum", None), ("divide", "relu"), ("multiply", "silu")):
+        yield BinaryFunction(word, DTYPES[turn % len(DTYPES)], activation)
+        turn += 1
 
 
 def row_cases(kernels: Kernels, first: int) -> Iterator[Case]:
@@ -127,11 +175,12 @@ def row_cases(kernels: Kernels, first: int) -> Iterator[Case]:
         cut: dict[str, int] = {}
         if (turn // 2 + turn // 8) % 2:
             cut["stream_from"] = 1
-            narrow = "long_row" if isinstance(problem, Elementwise) else "side"
-            cut[narrow] = 1 if isinstance(problem, Elementwise) else 16
+            of_rows = isinstance(problem, RowFunction)
+            cut["side" if of_rows else "long_row"] = 16 if of_rows else 1
         kernel = kernels.emit(problem, cut=cut)
+        case = pair_case if isinstance(problem, BinaryFunction) else row_case
         for number, size in enumerate(SIZES):
-            yield row_case(kernel, size, turn + number)
+            yield case(kernel, size, turn + number)
 
 
 @pytest.mark.parametrize("machine", RUN, ids=lambda machine: machine.name)

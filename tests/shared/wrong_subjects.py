@@ -222,6 +222,18 @@ def _functions() -> Iterator[Subject]:
         named = {"out": arr(4, 5), "threads": threads}
         named |= {"approximate": of("none", "tanh")} if name == "gelu" else {}
         yield Subject(name, partial(getattr, tw, name), {"x": arr(4, 5)}, named)
+    for name, gate in (("gated", {"gate": arr(4, 5)}), ("gated merged", {})):
+        yield Subject(
+            name,
+            lambda: tw.gated,
+            {"x": arr(4, 5) if gate else arr(4, 10), **gate},
+            {
+                "activation": of("silu", "gelu", None),
+                "out": arr(4, 5),
+                "gate_first": of(True, False),
+                "threads": threads,
+            },
+        )
     for name in ("sum", "mean", "max", "min"):
         yield Subject(
             name,
@@ -542,6 +554,12 @@ def _records() -> Iterator[Subject]:
         {"op": of("softmax", "layer_norm")},
         {"dtype": kind, "layout": layout, "weight": of(None), "bias": of(None)},
     )
+    yield Subject(
+        "BinaryFunction",
+        lambda: tw.BinaryFunction,
+        {"op": of("multiply")},
+        {"dtype": kind, "activation": of("gelu", None)},
+    )
     yield Subject("Elementwise", lambda: tw.Elementwise, {"op": of("gelu")}, {"dtype": kind})
     yield Subject(
         "SumOfProducts",
@@ -635,6 +653,7 @@ def _kernels() -> Iterator[Subject]:
         (tw.LinearChain((5, 6, 3), ("relu", None)), chain, {"out": arr(4, 3)}),
         (tw.RowFunction("softmax"), single, {}),
         (tw.Elementwise("gelu"), single, {}),
+        (tw.BinaryFunction("add"), {**single, "c": arr(4, 5)}, {}),
         (tw.Syrk(), {"a": arr(4, 5), "c": arr(4, 4)}, scalars),
         (tw.Syr2k(), {"a": arr(4, 5), "b": arr(4, 5), "c": arr(4, 4)}, scalars),
         (tw.Trmm(), {"a": arr(4, 4), "b": arr(4, 6), "c": arr(4, 6)}, {"alpha": of(1)}),

@@ -93,6 +93,7 @@ for reduction in (tw.sum, tw.mean, tw.max, tw.min):
     assert_type(reduction(x, axis=(0, 1), keepdims=True), Array)
 for function in (tw.erf, tw.relu, tw.sigmoid, tw.silu, tw.tanh):
     assert_type(function(x, x, threads=1), Array)
+assert_type(tw.gated(x, y, "gelu", gate_first=False), Array)
 names: tuple[ActivationName, ...] = ("relu", "silu")
 layers = [tw.linear(x, x, None, name) for name in names]
 assert_type(tw.gelu(x, "tanh"), Array)

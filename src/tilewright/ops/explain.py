@@ -94,6 +94,7 @@ _FUNCTIONS = (
     "tilewright.ops.rows.public",
     "tilewright.ops.rows.public_reductions",
     "tilewright.ops.elementwise.public",
+    "tilewright.ops.binary.public",
 )
 
 
