@@ -60,6 +60,7 @@ ORDERS = {
         "contraction",
         "attention",
         "triangular",
+        "rotary",
         "binary",
         "elementwise",
         "rows",

@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from tilewright.ops.packing.matrix import PackedMatrix
     from tilewright.ops.packing.problem import Packing
     from tilewright.ops.quantized.public import pack, pack_quantized, quantize_weights, unpack
+    from tilewright.ops.rotary.problem import Rotary
+    from tilewright.ops.rotary.public import rotary
+    from tilewright.ops.rotary.tables import rotary_tables
     from tilewright.ops.rows.problem import RowFunction
     from tilewright.ops.rows.public import layer_norm, log_softmax, rms_norm, softmax
     from tilewright.ops.rows.public_reductions import max, mean, min, sum  # noqa: A004 (NumPy's names)
@@ -85,6 +88,7 @@ __all__ = [
     "Packing",
     "QuantizedRows",
     "Residual",
+    "Rotary",
     "RowFunction",
     "Saturate",
     "Scale",
@@ -131,6 +135,8 @@ __all__ = [
     "quantize_weights",
     "relu",
     "rms_norm",
+    "rotary",
+    "rotary_tables",
     "schedule",
     "set_num_threads",
     "show_calls",
@@ -172,6 +178,7 @@ _HOMES = {
     "Packing": "tilewright.ops.packing.problem",
     "QuantizedRows": "tilewright.ops.linear.activations",
     "Residual": "tilewright.spec.epilogue",
+    "Rotary": "tilewright.ops.rotary.problem",
     "RowFunction": "tilewright.ops.rows.problem",
     "Saturate": "tilewright.spec.epilogue",
     "Scale": "tilewright.spec.epilogue",
@@ -216,6 +223,8 @@ _HOMES = {
     "quantize_weights": "tilewright.ops.quantized.public",
     "relu": "tilewright.ops.elementwise.public",
     "rms_norm": "tilewright.ops.rows.public",
+    "rotary": "tilewright.ops.rotary.public",
+    "rotary_tables": "tilewright.ops.rotary.tables",
     "schedule": "tilewright.ops.contraction.public",
     "set_num_threads": "tilewright.threads.pool",
     "show_calls": "tilewright.calls.repeated",

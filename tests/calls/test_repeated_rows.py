@@ -135,9 +135,28 @@ PAIRS: dict[str, tuple[Callable[..., Any], tuple[Array, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", [*ROWS, *EACH, *REDUCED, *PAIRS])
+TABLES = values(100, 4), values(100, 4)  # as many rows as there are integers
+Q = values(2, 3, 5, 8)
+ROTATED: dict[str, tuple[Callable[..., Any], tuple[Array, ...]]] = {
+    "rotary": (tw.rotary, (Q, *TABLES)),
+    "rotary, positions": (tw.rotary, (Q, *TABLES, integers(2, 5, dtype="i8"))),
+    "rotary, positions of all": (tw.rotary, (Q, *TABLES, integers(5))),
+    "rotary, one position": (tw.rotary, (values(2, 3, 1, 8), *TABLES, integers(2, 1, dtype="u2"))),
+    "rotary, heads last": (lambda *given: tw.rotary(*given, layout="bshd"), (Q, *TABLES, integers(2, 3))),
+    "rotary, interleaved": (lambda *given: tw.rotary(*given, interleaved=True), (Q, *TABLES)),
+    "rotary of a part": (tw.rotary, (values(3, 5, 11), *TABLES)),
+    "rotary of one head": (lambda *given: tw.rotary(*given, threads=2), (values(5, 8), *TABLES)),
+    "rotary in place": (lambda x, *given: tw.rotary(x, *given, out=x), (Q, *TABLES, integers(5))),
+    "rotary, moved": (tw.rotary, (np.asfortranarray(Q), *TABLES, integers(2, 5)[:, ::-1])),
+    "rotary, types": (tw.rotary, (values(2, 3, 5, 8, dtype="f2"), *TABLES)),
+    "rotary, wide tables": (tw.rotary, (Q, values(100, 4, dtype="f8"), values(100, 4, dtype="f8"))),
+    "rotary of nothing": (tw.rotary, (values(2, 3, 0, 8), *TABLES, integers(2, 0))),
+}
+
+
+@pytest.mark.parametrize("name", [*ROWS, *EACH, *REDUCED, *PAIRS, *ROTATED])
 def test_forms(name: str) -> None:
-    function, operands = {**ROWS, **EACH, **REDUCED, **PAIRS}[name]
+    function, operands = {**ROWS, **EACH, **REDUCED, **PAIRS, **ROTATED}[name]
     check(function, *operands)
 
 

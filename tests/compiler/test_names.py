@@ -22,6 +22,7 @@ from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.mmt4d.problem import Mmt4d
 from tilewright.ops.packing.problem import Packing
+from tilewright.ops.rotary.problem import Rotary
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts, Walk
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
@@ -32,6 +33,7 @@ from tilewright.spec.dtype import BF16, F32, FUNCTION_DTYPES, GEMM_DTYPES
 from tilewright.spec.epilogue import ACTIVATIONS
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, ProductTypes, Role, Strategy
+from tilewright.spec.rotary import Pairing
 from tilewright.spec.row_functions import RowOp
 from tilewright.spec.weights import Weights
 
@@ -111,6 +113,11 @@ def binary() -> Iterator[BinaryFunction]:
         yield BinaryFunction(op, dtype, activation)
 
 
+def rotary() -> Iterator[Rotary]:
+    for dtype, tables, pairing in product(FUNCTION_DTYPES, FUNCTION_DTYPES, Pairing):
+        yield Rotary(dtype, tables, pairing)
+
+
 def symmetric() -> Iterator[Syrk]:
     for (n, k), lower, c in product(((None, None), (64, None), (0, 7)), (True, False), STRIDED_LAYOUTS):
         yield Syrk(n, k, "bf16", a="col", c=c, out_dtype="f32", lower=lower)
@@ -140,6 +147,7 @@ def test_names_are_unique_symbols() -> None:
         *row_functions(),
         *elementwise(),
         *binary(),
+        *rotary(),
         *symmetric(),
         *sums_of_products(),
         *trmms(),

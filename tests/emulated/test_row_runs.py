@@ -20,9 +20,11 @@ from emulated.runs import run, skip_without_tools
 from tilewright.machine.machine import Machine
 from tilewright.ops.binary.problem import BinaryFunction
 from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.rotary.problem import Rotary
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout
+from tilewright.spec.rotary import Pairing
 from tilewright.spec.row_functions import RowOp
 
 #: The first machine of each row and length of vectors: no other instructions are used.
@@ -147,8 +149,42 @@ def pair_case(kernel: Emitted, size: tuple[int, int, int], turn: int) -> Case:
     )
 
 
-def problems(first: int) -> Iterator[RowFunction | Elementwise | BinaryFunction]:
-    """Every function along rows and across them, light and heavy ones of elements and of pairs.
+def rotary_case(kernel: Emitted, size: tuple[int, int, int], turn: int) -> Case:
+    """One call on a matrix whose columns are pairs and up to two elements more."""
+    problem = kernel.problem
+    assert isinstance(problem, Rotary)
+    rows, pairs, gap = size
+    rest = turn % 3
+    columns, limit = 2 * pairs + rest, 5
+    random, dtype = np.random.default_rng(turn), problem.dtype.numpy
+    x = random.standard_normal((rows, columns + gap)).astype(dtype)
+    cos, sin = (random.standard_normal((limit, pairs)).astype(problem.tables.numpy) for _ in range(2))
+    places = random.integers(0, limit, rows)
+    exact = np.full(x.shape, np.nan)
+    exact[:, :columns] = problem.reference(x[:, :columns], cos[places], sin[places])
+    last, at_end = x.size - gap, bool(turn % 2)
+    bound = ALLOWED[str(problem.dtype)]
+    line = columns + gap
+    flat = [x.ravel()[:last], np.full(last, 0.5, dtype), cos.ravel(), sin.ravel()]
+    return Case(
+        label=f"{kernel.name} {rows}x{columns} gap {gap}",
+        kernel=kernel.number,
+        signature=Signature.ADAPTED,
+        element=1,
+        integers=(1, 1, rows, pairs, rest, 0, 0, line, 0, 0, line, 0, 0, 1, pairs, pairs),
+        operands=(
+            *(
+                placed(one, at, exact.ravel()[:last] if at == 1 else None, bound, at_end=at_end)
+                for at, one in enumerate(flat)
+            ),
+            Placed(places.tobytes(), argument=4, at_end=at_end),
+        ),
+        scratch_bytes=kernel.scratch_bytes,
+    )
+
+
+def problems(first: int) -> Iterator[RowFunction | Elementwise | BinaryFunction | Rotary]:
+    """Every function along rows and across them, light and heavy ones of elements and of pairs, rotations.
 
     Types take turns.
     """
@@ -167,18 +203,21 @@ def problems(first: int) -> Iterator[RowFunction | Elementwise | BinaryFunction]
     for word, activation in (("maximum", None), ("divide", "relu"), ("multiply", "silu")):
         yield BinaryFunction(word, DTYPES[turn % len(DTYPES)], activation)
         turn += 1
+    for pairing in Pairing:
+        yield Rotary(DTYPES[turn % len(DTYPES)], pairing=pairing)
+        turn += 1
 
 
 def row_cases(kernels: Kernels, first: int) -> Iterator[Case]:
     """Results near the caches, and past them in narrow pieces: types and these take turns."""
     for turn, problem in share(enumerate(problems(first), first), SHARED, first):
         cut: dict[str, int] = {}
-        if (turn // 2 + turn // 8) % 2:
+        if (turn // 2 + turn // 8) % 2 and not isinstance(problem, Rotary):
             cut["stream_from"] = 1
             of_rows = isinstance(problem, RowFunction)
             cut["side" if of_rows else "long_row"] = 16 if of_rows else 1
         kernel = kernels.emit(problem, cut=cut)
-        case = pair_case if isinstance(problem, BinaryFunction) else row_case
+        case = {BinaryFunction: pair_case, Rotary: rotary_case}.get(type(problem), row_case)
         for number, size in enumerate(SIZES):
             yield case(kernel, size, turn + number)
 

@@ -234,6 +234,36 @@ def _functions() -> Iterator[Subject]:
                 "threads": threads,
             },
         )
+    tables = {"cos": arr(6, 2), "sin": arr(6, 2)}
+    yield Subject(
+        "rotary",
+        lambda: tw.rotary,
+        {"x": arr(2, 3, 4, 5), **tables},
+        {
+            "positions": of(None, np.zeros((2, 4), int), [0, 1, 2, 5]),
+            "interleaved": of(False, True),
+            "layout": of("bhsd"),
+            "out": arr(2, 3, 4, 5),
+            "threads": threads,
+        },
+    )
+    yield Subject(
+        "rotary_tables",
+        lambda: tw.rotary_tables,
+        {"length": of(9), "dim": of(8)},
+        {
+            "base": of(10000.0),
+            "scaling": of(None, "linear", "yarn", "llama3", "dynamic"),
+            "factor": of(4.0),
+            "original_length": of(16),
+            "beta_fast": of(32),
+            "beta_slow": of(1),
+            "low_freq_factor": of(1.0),
+            "high_freq_factor": of(4.0),
+            "attention_factor": of(None, 1.0),
+            "dtype": of("f32", "bf16"),
+        },
+    )
     for name in ("sum", "mean", "max", "min"):
         yield Subject(
             name,
@@ -560,6 +590,9 @@ def _records() -> Iterator[Subject]:
         {"op": of("multiply")},
         {"dtype": kind, "activation": of("gelu", None)},
     )
+    yield Subject(
+        "Rotary", lambda: tw.Rotary, {}, {"dtype": kind, "tables": of(None), "pairing": of("halves")}
+    )
     yield Subject("Elementwise", lambda: tw.Elementwise, {"op": of("gelu")}, {"dtype": kind})
     yield Subject(
         "SumOfProducts",
@@ -654,6 +687,7 @@ def _kernels() -> Iterator[Subject]:
         (tw.RowFunction("softmax"), single, {}),
         (tw.Elementwise("gelu"), single, {}),
         (tw.BinaryFunction("add"), {**single, "c": arr(4, 5)}, {}),
+        (tw.Rotary(), single, {}),
         (tw.Syrk(), {"a": arr(4, 5), "c": arr(4, 4)}, scalars),
         (tw.Syr2k(), {"a": arr(4, 5), "b": arr(4, 5), "c": arr(4, 4)}, scalars),
         (tw.Trmm(), {"a": arr(4, 4), "b": arr(4, 6), "c": arr(4, 6)}, {"alpha": of(1)}),

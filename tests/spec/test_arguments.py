@@ -211,7 +211,9 @@ def test_what_a_value_raises_itself_passes_through() -> None:
 
 
 @pytest.mark.parametrize(
-    "problem", [tw.RowFunction("softmax"), tw.Elementwise("gelu"), tw.BinaryFunction("add")], ids=str
+    "problem",
+    [tw.RowFunction("softmax"), tw.Elementwise("gelu"), tw.BinaryFunction("add"), tw.Rotary()],
+    ids=str,
 )
 def test_kernels_without_a_call(problem: Any) -> None:
     with pytest.raises(KernelNotCalled, match="takes pointers and strides"):

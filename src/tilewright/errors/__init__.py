@@ -114,6 +114,13 @@ from tilewright.errors.loops import (
     SourceMissing as SourceMissing,
     TargetNotOfModule as TargetNotOfModule,
 )
+from tilewright.errors.models import (
+    IndexPastEnd as IndexPastEnd,
+    InvalidIndices as InvalidIndices,
+    RotaryAxes as RotaryAxes,
+    RotaryPositions as RotaryPositions,
+    RotaryTables as RotaryTables,
+)
 from tilewright.errors.operands import (
     BatchMismatch as BatchMismatch,
     ForeignArray as ForeignArray,

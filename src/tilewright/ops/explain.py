@@ -95,6 +95,7 @@ _FUNCTIONS = (
     "tilewright.ops.rows.public_reductions",
     "tilewright.ops.elementwise.public",
     "tilewright.ops.binary.public",
+    "tilewright.ops.rotary.public",
 )
 
 

@@ -18,6 +18,7 @@ from tilewright.ir.primitives.budget import Spend
 from tilewright.ir.primitives.pairs import CombineRows
 from tilewright.ir.primitives.prefetch import PrefetchRows
 from tilewright.ir.primitives.products import MultiplyRows, SumProducts
+from tilewright.ir.primitives.rotary import RotateRows
 from tilewright.ir.primitives.rows import (
     InverseDeviationRows,
     InverseRootRows,
@@ -59,6 +60,7 @@ _KINDS: tuple[type[Primitive], ...] = (
     InverseDeviationRows,
     InverseRootRows,
     CombineRows,
+    RotateRows,
 )
 #: Every primitive by the word that begins its text.
 PRIMITIVES: dict[str, type[Primitive]] = {kind.word: kind for kind in _KINDS}
