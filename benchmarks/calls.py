@@ -185,7 +185,7 @@ def layer_rows(torch: Any) -> Iterator[Row]:
     q, k, v = (values(1, 2, 8, 8) for _ in range(3))
     mask = RNG.random((8, 8)) > 0.3
     scale, shift = values(64), values(64)
-    (cos, sin), places = tw.rotary_tables(32, 8), np.arange(8)[np.newaxis] + 9
+    (cos, sin), places = tw.rotary_tables(32, 8), np.arange(8)[np.newaxis]
     calls: dict[str, Callable[[], Any] | None] = {}
     if torch is not None:
         nn = torch.nn.functional
@@ -226,6 +226,7 @@ def layer_rows(torch: Any) -> Iterator[Row]:
             "silu": lambda: nn.silu(tx),
             "gated": lambda: nn.silu(tx) * tx,
             "rotary": rotate,
+            "embedding": lambda: nn.embedding(tplaces, tx),
         }
     peer = calls.get
     turned = weight.T
@@ -276,6 +277,7 @@ def layer_rows(torch: Any) -> Iterator[Row]:
     yield Row("gelu", lambda: tw.gelu(x), "torch", peer("gelu_alone"))
     yield Row("silu", lambda: tw.silu(x), "torch", peer("silu"))
     yield Row("gated", lambda: tw.gated(x, x), "torch", peer("gated"))
+    yield Row("embedding", lambda: tw.embedding(x, places), "torch", peer("embedding"))
     yield Row("rotary", lambda: tw.rotary(q, cos, sin, places), "torch", peer("rotary"))
 
 

@@ -54,6 +54,7 @@ ORDERS = {
         "explain",
         "einsum",
         "matmul",
+        "embedding",
         "linear",
         "chain",
         "mmt4d",

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from tilewright.ops.einsum.public_compiled import compile_einsum, einsum_tree
     from tilewright.ops.elementwise.problem import Elementwise
     from tilewright.ops.elementwise.public import erf, exp, gelu, relu, sigmoid, silu, tanh
+    from tilewright.ops.embedding.problem import Embedding
+    from tilewright.ops.embedding.public import embedding
     from tilewright.ops.explain import explain
     from tilewright.ops.gemm.problem import Gemm
     from tilewright.ops.linear.activations import QuantizedRows, quantize_rows
@@ -79,6 +81,7 @@ __all__ = [
     "DType",
     "Dimension",
     "Elementwise",
+    "Embedding",
     "Epilogue",
     "Gemm",
     "Kernel",
@@ -108,6 +111,7 @@ __all__ = [
     "einsum",
     "einsum_contraction",
     "einsum_tree",
+    "embedding",
     "erf",
     "errors",
     "exp",
@@ -169,6 +173,7 @@ _HOMES = {
     "DType": "tilewright.spec.dtype",
     "Dimension": "tilewright.ops.contraction.dimension",
     "Elementwise": "tilewright.ops.elementwise.problem",
+    "Embedding": "tilewright.ops.embedding.problem",
     "Epilogue": "tilewright.spec.epilogue",
     "Gemm": "tilewright.ops.gemm.problem",
     "Kernel": "tilewright.compiler.kernel",
@@ -197,6 +202,7 @@ _HOMES = {
     "einsum": "tilewright.ops.einsum.public",
     "einsum_contraction": "tilewright.ops.einsum.contraction_call",
     "einsum_tree": "tilewright.ops.einsum.public_compiled",
+    "embedding": "tilewright.ops.embedding.public",
     "erf": "tilewright.ops.elementwise.public",
     "exp": "tilewright.ops.elementwise.public",
     "explain": "tilewright.ops.explain",

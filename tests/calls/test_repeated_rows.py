@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from repeated_calls import check
+from repeated_calls import check, python_lines
 from support import Array, run_python, unaligned
 from tiers import crossed, pairwise
 
@@ -154,10 +154,42 @@ ROTATED: dict[str, tuple[Callable[..., Any], tuple[Array, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", [*ROWS, *EACH, *REDUCED, *PAIRS, *ROTATED])
+VOCABULARY = values(100, 8)  # as many rows as there are integers
+GATHERED: dict[str, tuple[Callable[..., Any], tuple[Array, ...]]] = {
+    **{
+        f"embedding of {np.dtype(dtype)}": (tw.embedding, (values(100, 8, dtype=dtype), integers(5)))
+        for dtype in FLOATS
+    },
+    "embedding, many axes": (tw.embedding, (VOCABULARY, integers(2, 3, dtype="i8"))),
+    "embedding, one index": (tw.embedding, (VOCABULARY, integers(dtype="u1"))),
+    "embedding, scale": (lambda *given: tw.embedding(*given, scale=8**0.5), (VOCABULARY, integers(5))),
+    "embedding into": (tw.embedding, (VOCABULARY, integers(5), values(5, 8))),
+    "embedding into rows": (
+        lambda *given: tw.embedding(*given[:2], given[2][:, ::2, :8]),
+        (VOCABULARY, integers(5, 3), values(5, 6, 9)),
+    ),
+    "embedding, threads": (lambda *given: tw.embedding(*given, threads=2), (VOCABULARY, integers(5))),
+    "embedding of columns": (tw.embedding, (np.asfortranarray(VOCABULARY), integers(5)[::-1])),
+    "embedding of nothing": (tw.embedding, (VOCABULARY, integers(0, 3))),
+}
+
+FORMS = {**ROWS, **EACH, **REDUCED, **PAIRS, **ROTATED, **GATHERED}
+
+
+@pytest.mark.parametrize("name", FORMS)
 def test_forms(name: str) -> None:
-    function, operands = {**ROWS, **EACH, **REDUCED, **PAIRS, **ROTATED}[name]
+    function, operands = FORMS[name]
     check(function, *operands)
+
+
+def test_embedding_of_quantised_rows() -> None:
+    rows, indices = tw.quantize_rows(VOCABULARY), integers(2, 3)
+    for _ in range(3):
+        tw.embedding(rows, indices)
+    others = tw.quantize_rows(values(100, 8))
+    found: list[Array] = []
+    assert python_lines(lambda: found.append(tw.embedding(others, indices))) == 0
+    np.testing.assert_array_equal(found[0], np.asarray(others)[indices])
 
 
 def merged(x: Array) -> Array:

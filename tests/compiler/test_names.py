@@ -19,6 +19,7 @@ from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.ops.binary.problem import BinaryFunction
 from tilewright.ops.chain.problem import LinearChain
 from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.embedding.problem import TABLE_DTYPES, Embedding
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.mmt4d.problem import Mmt4d
 from tilewright.ops.packing.problem import Packing
@@ -118,6 +119,11 @@ def rotary() -> Iterator[Rotary]:
         yield Rotary(dtype, tables, pairing)
 
 
+def embeddings() -> Iterator[Embedding]:
+    for dtype, scaled in product(TABLE_DTYPES, (False, True)):
+        yield Embedding(dtype, scaled)
+
+
 def symmetric() -> Iterator[Syrk]:
     for (n, k), lower, c in product(((None, None), (64, None), (0, 7)), (True, False), STRIDED_LAYOUTS):
         yield Syrk(n, k, "bf16", a="col", c=c, out_dtype="f32", lower=lower)
@@ -148,6 +154,7 @@ def test_names_are_unique_symbols() -> None:
         *elementwise(),
         *binary(),
         *rotary(),
+        *embeddings(),
         *symmetric(),
         *sums_of_products(),
         *trmms(),

@@ -22,6 +22,7 @@ from tilewright.ops.attention.problem import Attention
 from tilewright.ops.binary.problem import BinaryFunction
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.embedding.problem import Embedding
 from tilewright.ops.rotary.problem import Rotary
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.ops.sum_of_products.problem import SumOfProducts
@@ -31,7 +32,7 @@ from tilewright.ops.triangular.trmm_problem import Trmm
 #: Problems on whose fields the signature depends: their kernels are called through arrays of arguments.
 SPREAD = (
     *(Attention, AttentionBackward, Contraction, RowFunction, Elementwise, BinaryFunction, SumOfProducts),
-    *(Syrk, Trmm, Rotary),
+    *(Syrk, Trmm, Rotary, Embedding),
 )
 #: What scalars are in C, by their type.
 NUMBERS = {"f32": "float", "f64": "double", "i32": "int", "i64": "long long"}

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from emulated.runs import run, skip_without_tools
 from tilewright.machine.machine import Machine
 from tilewright.ops.binary.problem import BinaryFunction
 from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.embedding.problem import Embedding
 from tilewright.ops.rotary.problem import Rotary
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.functions import UnaryOp
@@ -183,8 +185,41 @@ def rotary_case(kernel: Emitted, size: tuple[int, int, int], turn: int) -> Case:
     )
 
 
-def problems(first: int) -> Iterator[RowFunction | Elementwise | BinaryFunction | Rotary]:
-    """Every function along rows and across them, light and heavy ones of elements and of pairs, rotations.
+def embedding_case(kernel: Emitted, size: tuple[int, int, int], turn: int) -> Case:
+    """One call on a table of six rows."""
+    problem = kernel.problem
+    assert isinstance(problem, Embedding)
+    rows, columns, gap = size
+    limit, line, random = 6, columns + gap, np.random.default_rng(turn)
+    table = (9 * random.standard_normal((limit, line))).astype(problem.dtype.numpy)
+    scales = [random.standard_normal(limit).astype("f4")] if problem.quantised else []
+    places = random.integers(0, limit, rows)
+    exact = np.full((rows, line), np.nan)
+    scale = EPS if problem.scaled else 1.0
+    exact[:, :columns] = problem.reference(table[:, :columns], places, *scales, scale=scale)
+    last, at_end = rows * line - gap, bool(turn % 2)
+    bound = ALLOWED[str(problem.result)] * problem.scaled
+    y = np.full(last, 0.5, problem.result.numpy)
+    results = placed(y, 0, exact.ravel()[:last], bound, at_end=at_end)
+    given = [one.tobytes() for one in (*scales, table.ravel()[: table.size - gap], places)]
+    return Case(
+        label=f"{kernel.name} {rows}x{columns} gap {gap}",
+        kernel=kernel.number,
+        signature=Signature.ADAPTED,
+        element=1,
+        integers=(rows, columns, line, line),
+        operands=(results, *(Placed(one, argument=at, at_end=at_end) for at, one in enumerate(given, 1))),
+        alpha=EPS,
+        scratch_bytes=kernel.scratch_bytes,
+    )
+
+
+#: Problems with cases of their own, none of which goes past the caches but `BinaryFunction`.
+Special: TypeAlias = BinaryFunction | Rotary | Embedding
+
+
+def problems(first: int) -> Iterator[RowFunction | Elementwise | Special]:
+    """Every function along rows and across them, light and heavy ones of elements and of pairs, others.
 
     Types take turns.
     """
@@ -206,18 +241,27 @@ def problems(first: int) -> Iterator[RowFunction | Elementwise | BinaryFunction 
     for pairing in Pairing:
         yield Rotary(DTYPES[turn % len(DTYPES)], pairing=pairing)
         turn += 1
+    for dtype, scaled in ((DTYPES[turn % len(DTYPES)], False), ("i8", True)):
+        yield Embedding(dtype, scaled)
+
+
+CASES: dict[type, Callable[[Emitted, tuple[int, int, int], int], Case]] = {
+    BinaryFunction: pair_case,
+    Rotary: rotary_case,
+    Embedding: embedding_case,
+}
 
 
 def row_cases(kernels: Kernels, first: int) -> Iterator[Case]:
     """Results near the caches, and past them in narrow pieces: types and these take turns."""
     for turn, problem in share(enumerate(problems(first), first), SHARED, first):
         cut: dict[str, int] = {}
-        if (turn // 2 + turn // 8) % 2 and not isinstance(problem, Rotary):
+        if (turn // 2 + turn // 8) % 2 and not isinstance(problem, Rotary | Embedding):
             cut["stream_from"] = 1
             of_rows = isinstance(problem, RowFunction)
             cut["side" if of_rows else "long_row"] = 16 if of_rows else 1
         kernel = kernels.emit(problem, cut=cut)
-        case = {BinaryFunction: pair_case, Rotary: rotary_case}.get(type(problem), row_case)
+        case = CASES.get(type(problem), row_case)
         for number, size in enumerate(SIZES):
             yield case(kernel, size, turn + number)
 

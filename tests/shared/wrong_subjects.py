@@ -264,6 +264,14 @@ def _functions() -> Iterator[Subject]:
             "dtype": of("f32", "bf16"),
         },
     )
+    gathered = {"out": arr(2, 3, 5), "scale": of(None, 2.0), "threads": threads}
+    for name, table in (
+        ("embedding", arr(4, 5)),
+        ("embedding of int8", lambda: tw.quantize_rows(arr(4, 5)())),
+    ):
+        yield Subject(
+            name, lambda: tw.embedding, {"table": table, "indices": of([[0, 1, 3], [2, 2, 0]])}, gathered
+        )
     for name in ("sum", "mean", "max", "min"):
         yield Subject(
             name,
@@ -593,6 +601,7 @@ def _records() -> Iterator[Subject]:
     yield Subject(
         "Rotary", lambda: tw.Rotary, {}, {"dtype": kind, "tables": of(None), "pairing": of("halves")}
     )
+    yield Subject("Embedding", lambda: tw.Embedding, {}, {"dtype": kind, "scaled": of(False)})
     yield Subject("Elementwise", lambda: tw.Elementwise, {"op": of("gelu")}, {"dtype": kind})
     yield Subject(
         "SumOfProducts",
@@ -688,6 +697,7 @@ def _kernels() -> Iterator[Subject]:
         (tw.Elementwise("gelu"), single, {}),
         (tw.BinaryFunction("add"), {**single, "c": arr(4, 5)}, {}),
         (tw.Rotary(), single, {}),
+        (tw.Embedding(), single, {}),
         (tw.Syrk(), {"a": arr(4, 5), "c": arr(4, 4)}, scalars),
         (tw.Syr2k(), {"a": arr(4, 5), "b": arr(4, 5), "c": arr(4, 4)}, scalars),
         (tw.Trmm(), {"a": arr(4, 4), "b": arr(4, 6), "c": arr(4, 6)}, {"alpha": of(1)}),

@@ -212,7 +212,13 @@ def test_what_a_value_raises_itself_passes_through() -> None:
 
 @pytest.mark.parametrize(
     "problem",
-    [tw.RowFunction("softmax"), tw.Elementwise("gelu"), tw.BinaryFunction("add"), tw.Rotary()],
+    [
+        tw.RowFunction("softmax"),
+        tw.Elementwise("gelu"),
+        tw.BinaryFunction("add"),
+        tw.Rotary(),
+        tw.Embedding(),
+    ],
     ids=str,
 )
 def test_kernels_without_a_call(problem: Any) -> None:

@@ -115,6 +115,7 @@ from tilewright.errors.loops import (
     TargetNotOfModule as TargetNotOfModule,
 )
 from tilewright.errors.models import (
+    EmbeddingTable as EmbeddingTable,
     IndexPastEnd as IndexPastEnd,
     InvalidIndices as InvalidIndices,
     RotaryAxes as RotaryAxes,

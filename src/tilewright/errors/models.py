@@ -17,6 +17,13 @@ class IndexPastEnd(TilewrightError, IndexError):
     message = "{name}{place} is {found}, must be at least 0 and less than {limit}, the number of rows"
 
 
+class EmbeddingTable(TilewrightError, ValueError):
+    """The table of an embedding is not a matrix."""
+
+    speaker = "embedding"
+    message = "table has shape {found}, must be (rows, d)"
+
+
 class RotaryAxes(TilewrightError, ValueError):
     """The operand of a rotary embedding has too few or too many axes."""
 

@@ -15,6 +15,7 @@ from tilewright.ir.primitives.attention import (
     SumValues,
 )
 from tilewright.ir.primitives.budget import Spend
+from tilewright.ir.primitives.gather import GatherRows
 from tilewright.ir.primitives.pairs import CombineRows
 from tilewright.ir.primitives.prefetch import PrefetchRows
 from tilewright.ir.primitives.products import MultiplyRows, SumProducts
@@ -61,6 +62,7 @@ _KINDS: tuple[type[Primitive], ...] = (
     InverseRootRows,
     CombineRows,
     RotateRows,
+    GatherRows,
 )
 #: Every primitive by the word that begins its text.
 PRIMITIVES: dict[str, type[Primitive]] = {kind.word: kind for kind in _KINDS}

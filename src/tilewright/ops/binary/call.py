@@ -61,9 +61,7 @@ def prepare_pairs(
     shape = broadcast_shapes(a.shape, b.shape)
     if shape is None:
         raise PairShapes(left=names[0], right=names[1], a=a.shape, b=b.shape)
-    dtype = find_numpy_dtype(a.dtype)
-    assert dtype is not None
-    given = None if out is None else check_result(out, np.broadcast_to(a, shape), dtype)
+    given = None if out is None else check_result(out, shape, a.dtype)
     target = _target((a, b), shape, given)
     if not target.size:
         return Prepared(a, target, given, None)

@@ -58,7 +58,7 @@ def prepare_rotary(
     array, dtype = as_floats(x, "x")
     axes = _Sequences.of(array, layout)
     cos, sin = _tables(tables, array, dtype)
-    given = None if out is None else check_result(out, array, dtype)
+    given = None if out is None else check_result(out, array.shape, dtype.numpy)
     length = array.shape[axes.sequence]
     places = _places(positions, array, length, len(cos))
     target = result_target(array, dtype, given, [cos, sin])

@@ -53,7 +53,7 @@ def rotary_tables(
     base : float, optional
         The base of the frequencies, also called theta.
     scaling : str, optional
-        How frequencies are changed for sequences longer than those of training. "linear": divided by `factor`.
+        How frequencies are changed for sequences longer than in training. "linear": divided by `factor`.
         "ntk": with a larger base, such that the lowest one is divided by `factor`. "dynamic": "ntk" as far as
         `length` exceeds `original_length`. "yarn": high ones stay, low ones are divided by `factor`, with a
         ramp in between. "llama3": the same by wavelengths, as of Llama 3.1.
