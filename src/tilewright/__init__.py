@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         merge_attention,
     )
     from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+    from tilewright.ops.binary.problem import BinaryFunction
+    from tilewright.ops.binary.public import gated
     from tilewright.ops.chain.problem import LinearChain
     from tilewright.ops.contraction.dimension import Dimension
     from tilewright.ops.contraction.problem import Contraction
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from tilewright.ops.einsum.public_compiled import compile_einsum, einsum_tree
     from tilewright.ops.elementwise.problem import Elementwise
     from tilewright.ops.elementwise.public import erf, exp, gelu, relu, sigmoid, silu, tanh
+    from tilewright.ops.embedding.problem import Embedding
+    from tilewright.ops.embedding.public import embedding
     from tilewright.ops.explain import explain
     from tilewright.ops.gemm.problem import Gemm
     from tilewright.ops.linear.activations import QuantizedRows, quantize_rows
@@ -49,6 +53,9 @@ if TYPE_CHECKING:
     from tilewright.ops.packing.matrix import PackedMatrix
     from tilewright.ops.packing.problem import Packing
     from tilewright.ops.quantized.public import pack, pack_quantized, quantize_weights, unpack
+    from tilewright.ops.rotary.problem import Rotary
+    from tilewright.ops.rotary.public import rotary
+    from tilewright.ops.rotary.tables import rotary_tables
     from tilewright.ops.rows.problem import RowFunction
     from tilewright.ops.rows.public import layer_norm, log_softmax, rms_norm, softmax
     from tilewright.ops.rows.public_reductions import max, mean, min, sum  # noqa: A004 (NumPy's names)
@@ -70,12 +77,14 @@ __all__ = [
     "AttentionBackward",
     "BatchReduceGemm",
     "Bias",
+    "BinaryFunction",
     "Clamp",
     "CompiledGraph",
     "Contraction",
     "DType",
     "Dimension",
     "Elementwise",
+    "Embedding",
     "Epilogue",
     "Gemm",
     "Graph",
@@ -86,6 +95,7 @@ __all__ = [
     "Packing",
     "QuantizedRows",
     "Residual",
+    "Rotary",
     "RowFunction",
     "Saturate",
     "Scale",
@@ -105,10 +115,12 @@ __all__ = [
     "einsum",
     "einsum_contraction",
     "einsum_tree",
+    "embedding",
     "erf",
     "errors",
     "exp",
     "explain",
+    "gated",
     "gelu",
     "get_num_threads",
     "inner",
@@ -132,6 +144,8 @@ __all__ = [
     "quantize_weights",
     "relu",
     "rms_norm",
+    "rotary",
+    "rotary_tables",
     "schedule",
     "set_num_threads",
     "show_calls",
@@ -158,12 +172,14 @@ _HOMES = {
     "AttentionBackward": "tilewright.ops.attention.backward_problem",
     "BatchReduceGemm": "tilewright.ops.batch_reduce.problem",
     "Bias": "tilewright.spec.epilogue",
+    "BinaryFunction": "tilewright.ops.binary.problem",
     "Clamp": "tilewright.spec.epilogue",
     "CompiledGraph": "tilewright.graph.compiled",
     "Contraction": "tilewright.ops.contraction.problem",
     "DType": "tilewright.spec.dtype",
     "Dimension": "tilewright.ops.contraction.dimension",
     "Elementwise": "tilewright.ops.elementwise.problem",
+    "Embedding": "tilewright.ops.embedding.problem",
     "Epilogue": "tilewright.spec.epilogue",
     "Gemm": "tilewright.ops.gemm.problem",
     "Graph": "tilewright.graph.builder",
@@ -174,6 +190,7 @@ _HOMES = {
     "Packing": "tilewright.ops.packing.problem",
     "QuantizedRows": "tilewright.ops.linear.activations",
     "Residual": "tilewright.spec.epilogue",
+    "Rotary": "tilewright.ops.rotary.problem",
     "RowFunction": "tilewright.ops.rows.problem",
     "Saturate": "tilewright.spec.epilogue",
     "Scale": "tilewright.spec.epilogue",
@@ -192,9 +209,11 @@ _HOMES = {
     "einsum": "tilewright.ops.einsum.public",
     "einsum_contraction": "tilewright.ops.einsum.contraction_call",
     "einsum_tree": "tilewright.ops.einsum.public_compiled",
+    "embedding": "tilewright.ops.embedding.public",
     "erf": "tilewright.ops.elementwise.public",
     "exp": "tilewright.ops.elementwise.public",
     "explain": "tilewright.ops.explain",
+    "gated": "tilewright.ops.binary.public",
     "gelu": "tilewright.ops.elementwise.public",
     "get_num_threads": "tilewright.threads.pool",
     "inner": "tilewright.ops.einsum.products",
@@ -218,6 +237,8 @@ _HOMES = {
     "quantize_weights": "tilewright.ops.quantized.public",
     "relu": "tilewright.ops.elementwise.public",
     "rms_norm": "tilewright.ops.rows.public",
+    "rotary": "tilewright.ops.rotary.public",
+    "rotary_tables": "tilewright.ops.rotary.tables",
     "schedule": "tilewright.ops.contraction.public",
     "set_num_threads": "tilewright.threads.pool",
     "show_calls": "tilewright.calls.repeated",
