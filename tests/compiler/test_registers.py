@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from shares import looped
 
 import tilewright as tw
 from tilewright.compiler.registers import RegisterUse, count_registers
@@ -32,7 +32,7 @@ REGISTERS: dict[str, tuple[str, RegisterUse]] = {
 }
 
 
-@pytest.mark.parametrize("name", REGISTERS)
+@looped("name", REGISTERS)
 def test_count_registers(name: str) -> None:
     text, expected = REGISTERS[name]
     assert count_registers(text) == expected

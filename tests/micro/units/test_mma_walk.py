@@ -11,6 +11,7 @@ import pytest
 from assembly_text import AssemblyLoop, functions, innermost_loops, vector_stack_moves
 from mma_tiles import GRID, label
 from mma_walks import MACHINE, TILES, Walk
+from shares import looped
 
 import tilewright as tw
 from tilewright.errors import ToolMissing
@@ -41,7 +42,7 @@ def main_loop(tile: TileFma, steps: int | None = None) -> AssemblyLoop:
 
 
 @each_tile
-@pytest.mark.parametrize("steps", [None, 64])
+@looped("steps", [None, 64])
 def test_a_turn_is_multiplies_and_loads_by_pairs(tile: TileFma, steps: int | None) -> None:
     loop = main_loop(tile, steps)
     counts, (down, across) = loop.counts, GRID
@@ -66,7 +67,7 @@ def test_loads_stand_between_multiplies(tile: TileFma) -> None:
 
 
 @each_tile
-@pytest.mark.parametrize("steps", [None, 3, 9, 64])
+@looped("steps", [None, 3, 9, 64])
 def test_accumulators_stay_in_the_unit(tile: TileFma, steps: int | None) -> None:
     """None moves in a loop, none is primed from vectors, and each is read once."""
     for loop in innermost_loops(assembly(tile, steps), MACHINE.triple):

@@ -61,8 +61,8 @@ def test_rows_of_other_machines(walk: Walk, factors: int, isa: Isa) -> None:
             np.testing.assert_array_equal(run(kernel, case, shape), case.expected, f"{dtype} {shape}")
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f16", "i8", "c64"])
-@pytest.mark.parametrize(("walk", "factors"), PROBLEMS)
+@looped("dtype", ["f32", "f16", "i8", "c64"])
+@looped(("walk", "factors"), PROBLEMS)
 def test_no_byte_outside_is_touched(walk: Walk, factors: int, dtype: str) -> None:
     memories = [GuardedMemory(1 << 16) for _ in range(3)]
     problem = SumOfProducts(walk, factors, dtype)
@@ -76,9 +76,9 @@ def test_no_byte_outside_is_touched(walk: Walk, factors: int, dtype: str) -> Non
             assert np.array_equal(memories[2].outside(case.arrays[-1]), before)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "bf16", "i32"])
-@pytest.mark.parametrize(("walk", "factors"), [one for one in PROBLEMS if one[0].sums])
-@pytest.mark.parametrize("empty", [2, 4])
+@looped("dtype", ["f32", "bf16", "i32"])
+@looped(("walk", "factors"), [one for one in PROBLEMS if one[0].sums])
+@looped("empty", [2, 4])
 def test_sums_of_nothing_are_zero(walk: Walk, factors: int, dtype: str, empty: int) -> None:
     shape = tuple(0 if axis == empty else 3 for axis in range(5))
     case = make(SumOfProducts(walk, factors, dtype), shape)
@@ -138,7 +138,7 @@ def test_sums_along_a_row_are_vectors_that_wait_for_nothing() -> None:
 # --- plans ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("labels", "wanted", "walk", "lengths"),
     [
         (("ijk",), "", "along", (1, 1, 1, 1, 24)),
