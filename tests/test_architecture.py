@@ -84,6 +84,8 @@ ORDERS = {
         "plan",
         "network",
         "nodes",
+        "slicing",
+        "arguments",
         "dtypes",
         "sizes",
     ),
