@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -302,7 +302,7 @@ REFUSALS: tuple[tuple[type[Exception], Callable[[Graph, Value], Any], str], ...]
     (errors.GraphOperand, lambda g, x: g.relu(Graph().input("x", shape=(1,))), "another graph"),
     (errors.GraphInput, lambda g, x: g.input("x", shape=(1,)), "has an input of this name"),
     (errors.GraphInput, lambda g, x: g.input("y", shape=(-1,)), "size -1 is negative"),
-    (errors.GraphShape, lambda g, x: g.input("y", shape=(0.5,)), "neither an integer"),
+    (errors.GraphShape, lambda g, x: g.input("y", shape=cast("Any", (0.5,))), "neither an integer"),
     (errors.GraphShape, lambda g, x: g.reduce("sum", x, (0, 0)), "name an axis twice"),
     (errors.GraphShape, lambda g, x: x[..., 0, ...], "one ellipsis"),
     (errors.GraphDtype, lambda g, x: x + np.array("text"), "a type of numbers"),

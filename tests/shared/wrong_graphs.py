@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -104,7 +104,7 @@ def methods() -> Iterator[
         "slice": ({"x": x, "index": _always((slice(1), slice(None, None, 2)))}, {}),
     }
     for name, (first, named) in rows.items():
-        yield f"Graph.{name}", lambda name=name: getattr(g, name), first, named
+        yield f"Graph.{name}", partial(getattr, g, name), first, named
     yield "Value @", lambda: values["x"].__matmul__, {"other": square}, {}
     yield "Value +", lambda: values["x"].__add__, {"other": y}, {}
     yield "Value []", lambda: values["x"].__getitem__, {"index": _always(slice(2))}, {}

@@ -477,4 +477,4 @@ def _number_like(value: Any, dtype: np.dtype[Any]) -> Any:
 
 def _activation(name: object) -> ActivationName | None:
     """The activation of a product."""
-    return None if name is None else parse_choice(UnaryOp, name, "activation", ACTIVATIONS).value  # type: ignore[return-value]
+    return None if name is None else parse_choice(UnaryOp, name, "activation", ACTIVATIONS).value
