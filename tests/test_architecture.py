@@ -82,6 +82,7 @@ ORDERS = {
         "passes",
         "execute",
         "plan",
+        "value",
         "network",
         "nodes",
         "slicing",
