@@ -27,6 +27,7 @@ LAYERS = (
     "__init__",
     "loops",
     "aot",
+    "weights",
     "ops",
     "calls",
     "compiler",

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from tilewright.spec.dtype import DType
     from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Saturate, Scale
     from tilewright.threads.pool import get_num_threads, set_num_threads
+    from tilewright.weights.safetensors_file import load_safetensors
 
 __version__ = "0.1.0"
 
@@ -111,6 +112,7 @@ __all__ = [
     "kron",
     "layer_norm",
     "linear",
+    "load_safetensors",
     "log_softmax",
     "machine",
     "matmul",
@@ -194,6 +196,7 @@ _HOMES = {
     "kron": "tilewright.ops.einsum.products",
     "layer_norm": "tilewright.ops.rows.public",
     "linear": "tilewright.ops.matmul.linear",
+    "load_safetensors": "tilewright.weights.safetensors_file",
     "log_softmax": "tilewright.ops.rows.public",
     "machine": "tilewright.machine.host",
     "matmul": "tilewright.ops.matmul.public",

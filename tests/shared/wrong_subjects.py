@@ -318,6 +318,12 @@ def _packing() -> Iterator[Subject]:
         {"q": arr(5, 6, dtype="i1"), "scales": arr(1, 6)},
         {"zeros": arr(1, 6, dtype="i1"), **quantised},
     )
+    yield Subject(
+        "load_safetensors",
+        lambda: tw.load_safetensors,
+        {"path": of("/nowhere/at/all")},
+        {"pack": of(True, False, "*.weight"), "precision": of(None), "names": of(None, "*")},
+    )
     yield Subject("unpack", lambda: tw.unpack, {"packed": _packed})
     yield Subject("quantize_rows", lambda: tw.quantize_rows, {"x": arr(4, 5)})
     yield Subject(

@@ -203,3 +203,9 @@ from tilewright.errors.tools import (
     WrongMove as WrongMove,
     WrongResult as WrongResult,
 )
+from tilewright.errors.weight_files import (
+    TensorTypeUnsupported as TensorTypeUnsupported,
+    UnknownTensor as UnknownTensor,
+    WeightFileDamaged as WeightFileDamaged,
+    WeightFileNotFound as WeightFileNotFound,
+)
