@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from tilewright.spec.dtype import DType
     from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Saturate, Scale
     from tilewright.threads.pool import get_num_threads, set_num_threads
+    from tilewright.weights.layouts import unpack_awq, unpack_gptq, unpack_hqq
     from tilewright.weights.safetensors_file import load_safetensors
 
 __version__ = "0.1.0"
@@ -144,6 +145,9 @@ __all__ = [
     "transpose",
     "trmm",
     "unpack",
+    "unpack_awq",
+    "unpack_gptq",
+    "unpack_hqq",
     "vecdot",
     "vecmat",
 ]
@@ -228,6 +232,9 @@ _HOMES = {
     "transpose": "tilewright.ops.transpose.public",
     "trmm": "tilewright.ops.triangular.public",
     "unpack": "tilewright.ops.quantized.public",
+    "unpack_awq": "tilewright.weights.layouts",
+    "unpack_gptq": "tilewright.weights.layouts",
+    "unpack_hqq": "tilewright.weights.layouts",
     "vecdot": "tilewright.ops.einsum.products",
     "vecmat": "tilewright.ops.einsum.products",
 }

@@ -324,6 +324,29 @@ def _packing() -> Iterator[Subject]:
         {"path": of("/nowhere/at/all")},
         {"pack": of(True, False, "*.weight"), "precision": of(None), "names": of(None, "*")},
     )
+    yield Subject(
+        "unpack_gptq",
+        lambda: tw.unpack_gptq,
+        {"qweight": arr(4, 8, dtype="i4"), "qzeros": arr(1, 1, dtype="i4"), "scales": arr(1, 8)},
+        {
+            "g_idx": lambda: np.zeros(32, np.int32),
+            "bits": of(4),
+            "group": of(None, 32),
+            "checkpoint_format": of("gptq", "gptq_v2"),
+        },
+    )
+    yield Subject(
+        "unpack_awq",
+        lambda: tw.unpack_awq,
+        {"qweight": arr(32, 1, dtype="i4"), "qzeros": arr(1, 1, dtype="i4"), "scales": arr(1, 8)},
+        {"group": of(None, 32)},
+    )
+    yield Subject(
+        "unpack_hqq",
+        lambda: tw.unpack_hqq,
+        {"w_q": arr(1, 64, dtype="u1"), "scale": arr(2), "zero": arr(2), "shape": of((2, 64))},
+        {"bits": of(4), "group": of(64), "axis": of(1)},
+    )
     yield Subject("unpack", lambda: tw.unpack, {"packed": _packed})
     yield Subject("quantize_rows", lambda: tw.quantize_rows, {"x": arr(4, 5)})
     yield Subject(

@@ -69,6 +69,8 @@ assert_type(tw.pack_quantized([[1]], [[0.5]], bits=4), tw.PackedMatrix)
 model = tw.load_safetensors("model.safetensors", pack="*.weight", precision="i8-weights", names=["a.*"])
 assert_type(model["a.weight"], Array | tw.PackedMatrix)
 assert_type(tw.linear(x, model["a.weight"]), Array)
+for stored in (tw.unpack_gptq(x, x, x), tw.unpack_awq(x, x, x), tw.unpack_hqq(x, x, x, (4, 4))):
+    assert_type(stored.pack(), tw.PackedMatrix)
 tiles = tw.pack(x, role="a", tiles=(2, 1)), tw.pack(x, tiles=(2, 1))
 assert_type(tw.mmt4d(*tiles), Array)
 

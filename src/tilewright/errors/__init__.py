@@ -204,6 +204,9 @@ from tilewright.errors.tools import (
     WrongResult as WrongResult,
 )
 from tilewright.errors.weight_files import (
+    FractionalZeros as FractionalZeros,
+    InputsReordered as InputsReordered,
+    LayoutMismatch as LayoutMismatch,
     TensorTypeUnsupported as TensorTypeUnsupported,
     UnknownTensor as UnknownTensor,
     WeightFileDamaged as WeightFileDamaged,

@@ -31,3 +31,27 @@ class TensorTypeUnsupported(TilewrightError, TypeError):
     """The element type of a stored tensor cannot be read."""
 
     message = "tensor {name} of {path} has elements of type {found}, which cannot be read; readable: {known}"
+
+
+class LayoutMismatch(TilewrightError, ValueError):
+    """The arrays of a quantised weight do not fit together."""
+
+    message = "{layout}: {name} has {found}, must have {required}"
+
+
+class FractionalZeros(TilewrightError, ValueError):
+    """Zero points of a quantised weight are not integers that packed elements can have."""
+
+    message = (
+        "zero points are fractions, or far from the elements; those of packed elements of {bits} bits are "
+        "integers among the elements; {remedy}"
+    )
+
+
+class InputsReordered(TilewrightError, ValueError):
+    """A quantised weight has its rows in another order than the inputs."""
+
+    message = (
+        "the {depth} rows of the weight are in the order of their groups (g_idx), not of the inputs; call "
+        "pack(reordered=True) and multiply x[..., weight.order], or pack weight.dequantized()"
+    )
