@@ -310,7 +310,7 @@ def _packing() -> Iterator[Subject]:
         "quantize_weights",
         lambda: tw.quantize_weights,
         {"w": arr(5, 6)},
-        {**quantised, "symmetric": of(True)},
+        {**quantised, "symmetric": of(True), "rounding": of("gptq"), "inputs": arr(3, 5)},
     )
     yield Subject(
         "pack_quantized",
