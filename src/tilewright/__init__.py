@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from tilewright.spec.dtype import DType
     from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Saturate, Scale
     from tilewright.threads.pool import get_num_threads, set_num_threads
+    from tilewright.weights.gguf_file import load_gguf
     from tilewright.weights.layouts import unpack_awq, unpack_gptq, unpack_hqq
     from tilewright.weights.safetensors_file import load_safetensors
 
@@ -113,6 +114,7 @@ __all__ = [
     "kron",
     "layer_norm",
     "linear",
+    "load_gguf",
     "load_safetensors",
     "log_softmax",
     "machine",
@@ -200,6 +202,7 @@ _HOMES = {
     "kron": "tilewright.ops.einsum.products",
     "layer_norm": "tilewright.ops.rows.public",
     "linear": "tilewright.ops.matmul.linear",
+    "load_gguf": "tilewright.weights.gguf_file",
     "load_safetensors": "tilewright.weights.safetensors_file",
     "log_softmax": "tilewright.ops.rows.public",
     "machine": "tilewright.machine.host",

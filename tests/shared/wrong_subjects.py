@@ -318,12 +318,9 @@ def _packing() -> Iterator[Subject]:
         {"q": arr(5, 6, dtype="i1"), "scales": arr(1, 6)},
         {"zeros": arr(1, 6, dtype="i1"), **quantised},
     )
-    yield Subject(
-        "load_safetensors",
-        lambda: tw.load_safetensors,
-        {"path": of("/nowhere/at/all")},
-        {"pack": of(True, False, "*.weight"), "precision": of(None), "names": of(None, "*")},
-    )
+    chosen = {"pack": of(True, False, "*.weight"), "precision": of(None), "names": of(None, "*")}
+    for name in ("load_safetensors", "load_gguf"):
+        yield Subject(name, partial(getattr, tw, name), {"path": of("/nowhere/at/all")}, chosen)
     yield Subject(
         "unpack_gptq",
         lambda: tw.unpack_gptq,

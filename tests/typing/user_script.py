@@ -67,6 +67,7 @@ assert_type(tw.matmul(x, tw.quantize_weights(x, bits=8)), Array)
 assert_type(tw.linear(tw.quantize_rows(x), tw.quantize_weights(x)), Array)
 assert_type(tw.pack_quantized([[1]], [[0.5]], bits=4), tw.PackedMatrix)
 model = tw.load_safetensors("model.safetensors", pack="*.weight", precision="i8-weights", names=["a.*"])
+model = tw.load_gguf("model.gguf", pack=lambda name: name == "a.weight", names="a.*")
 assert_type(model["a.weight"], Array | tw.PackedMatrix)
 assert_type(tw.linear(x, model["a.weight"]), Array)
 for stored in (tw.unpack_gptq(x, x, x), tw.unpack_awq(x, x, x), tw.unpack_hqq(x, x, x, (4, 4))):

@@ -211,4 +211,5 @@ from tilewright.errors.weight_files import (
     UnknownTensor as UnknownTensor,
     WeightFileDamaged as WeightFileDamaged,
     WeightFileNotFound as WeightFileNotFound,
+    WeightFileTruncated as WeightFileTruncated,
 )

@@ -17,6 +17,12 @@ class WeightFileDamaged(TilewrightError, ValueError):
     message = "{path} is not a {format} file, or is corrupt: {reason}; download or convert it again"
 
 
+class WeightFileTruncated(TilewrightError, ValueError):
+    """A file of weights ends too early."""
+
+    message = "{path} is truncated: it has {found} bytes, {what} needs {required}; download it again"
+
+
 class UnknownTensor(TilewrightError, KeyError):
     """A file of weights has no tensor of a name."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias, get_args
@@ -18,12 +18,13 @@ from tilewright.spec.arguments import as_flag, as_items, as_text, check_flag, ch
 from tilewright.spec.dtype import GEMM_DTYPES
 from tilewright.spec.weights import Elements
 from tilewright.typing import WeightForm, WeightPrecision
+from tilewright.weights.tensors import unknown_tensor
 
 #: How callers choose tensors: all weights, a pattern of names, or a function of a name.
 PackChoice: TypeAlias = bool | str | Callable[[str], bool]
 
 #: Parts of names of embeddings: tables that rows are looked up in, and that nothing multiplies.
-_EMBEDDINGS = ("embed", "wte", "wpe", "shared.weight")
+_EMBEDDINGS = ("embed", "embd", "wte", "wpe", "shared.weight")
 
 #: Depths that share a scale of 4-bit weights.
 _GROUP = 128
@@ -142,3 +143,17 @@ def matching(patterns: tuple[str, ...], names: Any) -> dict[str, list[str]]:
         pattern: [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]
         for pattern in patterns
     }
+
+
+def selected_names(path: str, patterns: tuple[str, ...], known: Mapping[str, Any]) -> list[str]:
+    """The names of a file that match any pattern.
+
+    Raises
+    ------
+    UnknownTensor : a pattern matches nothing.
+    """
+    found = matching(patterns, known)
+    for pattern, names in found.items():
+        if not names:
+            raise unknown_tensor(path, pattern, known)
+    return list(dict.fromkeys(name for names in found.values() for name in names))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,8 @@ from tilewright.reading import open_regular, read_bounded
 from tilewright.spec.arguments import MAX_SIZE, check_path
 from tilewright.typing import WeightPrecision
 from tilewright.weights.mapped import map_file, view
-from tilewright.weights.pack_request import PackChoice, PackRequest, matching, name_patterns
-from tilewright.weights.tensors import StoredTensor, TensorFile, unknown_tensor, unsupported_type
+from tilewright.weights.pack_request import PackChoice, PackRequest, name_patterns, selected_names
+from tilewright.weights.tensors import StoredTensor, TensorFile, unsupported_type
 
 #: Element types by their names in headers.
 TYPES: dict[str, np.dtype[Any]] = {
@@ -78,9 +78,9 @@ def load_safetensors(
         them.
     pack : bool, str or callable
         Which matrices become packed: `PackedMatrix` of ``weight.T``, which `linear` takes. True: every tensor
-        of two axes whose name ends in "weight", embeddings aside ("embed", "wte", "wpe" and "shared.weight"
-        in its name). A pattern such as ``"*.mlp.*.weight"``, or a function of a name: those tensors of two
-        axes.
+        of two axes whose name ends in "weight", embeddings aside ("embed", "embd", "wte", "wpe" and
+        "shared.weight" in its name). A pattern such as ``"*.mlp.*.weight"``, or a function of a name: those
+        tensors of two axes.
     precision : "f32", "bf16", "i8-weights" or "i4-weights", optional
         In which matrices are packed. "i8-weights": one scale a column; "i4-weights": groups of 128 depths
         with zero points. None: as stored.
@@ -119,7 +119,7 @@ def load_safetensors(
             tensors[name] = found[name]
         metadata |= said
     if patterns is not None:
-        tensors = {name: tensors[name] for name in _selected(source, patterns, tensors)}
+        tensors = {name: tensors[name] for name in selected_names(source, patterns, tensors)}
     return TensorFile(source, tensors, metadata)
 
 
@@ -144,21 +144,12 @@ def _shards(source: str, patterns: tuple[str, ...] | None) -> Iterator[tuple[str
         yield source, None
         return
     placed = _weight_map(source)
-    wanted = list(placed) if patterns is None else _selected(source, patterns, placed)
+    wanted = list(placed) if patterns is None else selected_names(source, patterns, placed)
     shards: dict[str, list[str]] = {}
     for name in wanted:
         shards.setdefault(placed[name], []).append(name)
     for shard, expected in shards.items():
         yield str(Path(source).with_name(shard)), expected
-
-
-def _selected(source: str, patterns: tuple[str, ...], known: Mapping[str, Any]) -> list[str]:
-    """The names that match any pattern; one that matches nothing is an error."""
-    found = matching(patterns, known)
-    for pattern, names in found.items():
-        if not names:
-            raise unknown_tensor(source, pattern, known)
-    return list(dict.fromkeys(name for names in found.values() for name in names))
 
 
 def _weight_map(path: str) -> dict[str, str]:
