@@ -19,12 +19,13 @@ from tilewright import errors
 #: Calls of the sample, about eleven for each subject in `make test-all`, and their seed.
 CALLS, SEED = 1500 if EVERY_TEST_RUNS else 600, 16
 
-#: Public names that nobody calls with arguments: `compile` makes kernels.
-NOT_CALLED = {"Kernel", "show_calls"}
+#: Public names that nobody calls with arguments: `compile` makes kernels, and compiled graphs.
+NOT_CALLED = {"CompiledGraph", "Kernel", "show_calls"}
 
 #: Errors of right arguments: the files that they name do not exist, and no kernel runs without arrays.
 NOTHING_THERE = (
     errors.PackedFileNotFound,
+    errors.GraphFileNotFound,
     errors.PackedNotWritable,
     errors.KernelNotCalled,
     errors.WeightFileNotFound,

@@ -171,7 +171,7 @@ class DType:
     @cached_property
     def is_integer(self) -> bool:
         """Whether arithmetic wraps around instead of rounding."""
-        return self.kind in (Kind.SIGNED, Kind.UNSIGNED)
+        return self.kind is Kind.SIGNED or self.kind is Kind.UNSIGNED
 
     @property
     def real(self) -> DType:
