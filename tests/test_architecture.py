@@ -28,6 +28,7 @@ LAYERS = (
     "graph",
     "loops",
     "aot",
+    "weights",
     "ops",
     "calls",
     "compiler",
