@@ -61,6 +61,7 @@ ORDERS = {
         "contraction",
         "attention",
         "triangular",
+        "sampling",
         "rotary",
         "binary",
         "elementwise",

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from tilewright.ops.rows.problem import RowFunction
     from tilewright.ops.rows.public import layer_norm, log_softmax, rms_norm, softmax
     from tilewright.ops.rows.public_reductions import max, mean, min, sum  # noqa: A004 (NumPy's names)
+    from tilewright.ops.sampling.public import sample
     from tilewright.ops.sum_of_products.problem import SumOfProducts
     from tilewright.ops.transpose.public import transpose
     from tilewright.ops.triangular.public import syr2k, syrk, trmm
@@ -141,6 +142,7 @@ __all__ = [
     "rms_norm",
     "rotary",
     "rotary_tables",
+    "sample",
     "schedule",
     "set_num_threads",
     "show_calls",
@@ -231,6 +233,7 @@ _HOMES = {
     "rms_norm": "tilewright.ops.rows.public",
     "rotary": "tilewright.ops.rotary.public",
     "rotary_tables": "tilewright.ops.rotary.tables",
+    "sample": "tilewright.ops.sampling.public",
     "schedule": "tilewright.ops.contraction.public",
     "set_num_threads": "tilewright.threads.pool",
     "show_calls": "tilewright.calls.repeated",

@@ -272,6 +272,18 @@ def _functions() -> Iterator[Subject]:
         yield Subject(
             name, lambda: tw.embedding, {"table": table, "indices": of([[0, 1, 3], [2, 2, 0]])}, gathered
         )
+    yield Subject(
+        "sample",
+        lambda: tw.sample,
+        {"logits": arr(4, 5)},
+        {
+            "temperature": of(0, 1.0),
+            "top_k": of(None, 3),
+            "top_p": of(None, 0.5),
+            "min_p": of(None, 0.1),
+            "generator": lambda: np.random.default_rng(0),
+        },
+    )
     for name in ("sum", "mean", "max", "min"):
         yield Subject(
             name,

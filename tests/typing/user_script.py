@@ -98,6 +98,7 @@ cos, sin = tw.rotary_tables(8, 4, scaling="yarn", factor=2.0, original_length=4)
 assert_type(tw.rotary(q, cos, sin, [0, 1, 2], layout=layout, interleaved=True), Array)
 assert_type(tw.embedding(x, [0, 1], scale=2.0), Array)
 assert_type(tw.embedding(tw.quantize_rows(x), 1), Array)
+assert_type(tw.sample(x, temperature=0.5, top_k=3, generator=np.random.default_rng(0)), Array)
 names: tuple[ActivationName, ...] = ("relu", "silu")
 layers = [tw.linear(x, x, None, name) for name in names]
 assert_type(tw.gelu(x, "tanh"), Array)

@@ -117,7 +117,9 @@ from tilewright.errors.loops import (
 from tilewright.errors.models import (
     EmbeddingTable as EmbeddingTable,
     IndexPastEnd as IndexPastEnd,
+    InvalidGenerator as InvalidGenerator,
     InvalidIndices as InvalidIndices,
+    InvalidLogits as InvalidLogits,
     RotaryAxes as RotaryAxes,
     RotaryPositions as RotaryPositions,
     RotaryTables as RotaryTables,
