@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tilewright.calls.compile import compile
     from tilewright.calls.repeated import show_calls
     from tilewright.compiler.kernel import Kernel
+    from tilewright.graph.builder import Graph
+    from tilewright.graph.compiled import CompiledGraph, load_graph
     from tilewright.loops.accelerate.public import accelerate
     from tilewright.machine.catalog import targets
     from tilewright.machine.host import machine
@@ -78,6 +80,7 @@ __all__ = [
     "Bias",
     "BinaryFunction",
     "Clamp",
+    "CompiledGraph",
     "Contraction",
     "DType",
     "Dimension",
@@ -85,6 +88,7 @@ __all__ = [
     "Embedding",
     "Epilogue",
     "Gemm",
+    "Graph",
     "Kernel",
     "LinearChain",
     "Mmt4d",
@@ -124,6 +128,7 @@ __all__ = [
     "kron",
     "layer_norm",
     "linear",
+    "load_graph",
     "log_softmax",
     "machine",
     "matmul",
@@ -171,6 +176,7 @@ _HOMES = {
     "Bias": "tilewright.spec.epilogue",
     "BinaryFunction": "tilewright.ops.binary.problem",
     "Clamp": "tilewright.spec.epilogue",
+    "CompiledGraph": "tilewright.graph.compiled",
     "Contraction": "tilewright.ops.contraction.problem",
     "DType": "tilewright.spec.dtype",
     "Dimension": "tilewright.ops.contraction.dimension",
@@ -178,6 +184,7 @@ _HOMES = {
     "Embedding": "tilewright.ops.embedding.problem",
     "Epilogue": "tilewright.spec.epilogue",
     "Gemm": "tilewright.ops.gemm.problem",
+    "Graph": "tilewright.graph.builder",
     "Kernel": "tilewright.compiler.kernel",
     "LinearChain": "tilewright.ops.chain.problem",
     "Mmt4d": "tilewright.ops.mmt4d.problem",
@@ -215,6 +222,7 @@ _HOMES = {
     "kron": "tilewright.ops.einsum.products",
     "layer_norm": "tilewright.ops.rows.public",
     "linear": "tilewright.ops.matmul.linear",
+    "load_graph": "tilewright.graph.compiled",
     "log_softmax": "tilewright.ops.rows.public",
     "machine": "tilewright.machine.host",
     "matmul": "tilewright.ops.matmul.public",

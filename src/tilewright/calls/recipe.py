@@ -20,8 +20,8 @@ from tilewright.preparing import preparing
 MOST_AXES = 8
 #: Arrays among the arguments of a call, new arrays that it returns, and pools of scratch that it uses.
 MOST_ARRAYS, MOST_RESULTS, MOST_SCRATCH = 8, 4, 2
-#: Steps of a recipe, and words of one.
-MOST_STEPS, MOST_STEP_WORDS = 32, 64
+#: Steps of a recipe, those of a graph of hundreds of nodes, and words of one.
+MOST_STEPS, MOST_STEP_WORDS = 8192, 64
 #: Arguments of a function of NumPy.
 MOST_VIEWS = 5
 #: Words of a key.

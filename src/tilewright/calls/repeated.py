@@ -298,6 +298,11 @@ def repeated(function: Callable[P, T]) -> Callable[P, T]:
     return cast("Callable[P, T]", Repeated(function).function)
 
 
+def in_python(function: Callable[P, T]) -> Callable[P, T]:
+    """The Python function under the builtin of a `Repeated`: what functions call inside of a recording."""
+    return cast("Callable[P, T]", function.__self__.__wrapped__)  # type: ignore[attr-defined]
+
+
 def is_repeated(function: Any) -> bool:
     """Return whether a function is the builtin of a `Repeated`."""
     return any(owner is getattr(function, "__self__", None) for owner in _owners)

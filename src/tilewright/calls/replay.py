@@ -41,7 +41,7 @@ from tilewright.llvm.quick import EntryCode, quick_code
 from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
 from tilewright.machine.host import host_machine
-from tilewright.threads.pool_memory import State
+from tilewright.threads.pool import WAKE_WORK
 
 _MODULE, _METHOD_MODULE = "tw_replay", "tw_method"
 _ENTRY, _READ = "tw_repeat", "tw_read"
@@ -117,12 +117,7 @@ class _Replay(CallEntry):
 
     def find_threads(self, recipe: Value) -> TeamRequest:
         """The team of the recipe's longest step, of as many threads as the call allows."""
-        wish, limit = self.find_team(self.word(recipe, Field.WORK)), self.word(recipe, Field.THREADS)
-        threads = self.select(self.icmp("==", limit, 0), wish.threads, limit)
-        started = self.load_acquire(INT64, self.at(wish.state, State.started.offset))
-        ready = self.icmp("<=", threads, self.add(started, 1))
-        self.require(self.or_(ready, self.not_(wish.wanted)))
-        return wish._replace(threads=threads)
+        return self.find_team(self.word(recipe, Field.WORK), self.word(recipe, Field.THREADS))
 
     def count_use(self, recipe: Value, difference: int) -> None:
         """Counts the calls that follow a recipe; the GIL is held."""
@@ -181,7 +176,7 @@ class _Replay(CallEntry):
 
         To the block `failed` after an exception, to `declined` after a check that says so.
         """
-        words, largest = self.alloca(INT64, MOST_STEP_WORDS, 16), self.word(recipe, Field.WORK)
+        words = self.alloca(INT64, MOST_STEP_WORDS, 16)
         count, first = self.word(recipe, Field.STEPS), [first_step]
         with self.carried_loop(int64(0), count, int64(1), first, "step") as (_, (step,), advance):
             thunk = self.pointer(step, StepField.THUNK)
@@ -190,11 +185,12 @@ class _Replay(CallEntry):
                     run_numpy(self, step, self.bases, failed)
                 with call:
                     work = self.word(step, StepField.WORK)
-                    # Of several steps, the largest alone takes a team.
                     takes = self.icmp("!=", self.word(step, StepField.TAKES_TEAM), 0)
-                    wanted = self.and_(self.and_(wish.wanted, takes), self.icmp("==", work, largest))
+                    # The largest step has decided whether the workers are there.
+                    wanted = self.and_(self.and_(wish.wanted, takes), self.takes_team(work, wish.threads))
+                    own = wish._replace(wanted=wanted, long=self.icmp(">", work, WAKE_WORK))
                     long_running = self.icmp(">", work, int64(GIL_THRESHOLD))
-                    with self.without_gil(long_running), self.team(wish._replace(wanted=wanted)) as team:
+                    with self.without_gil(long_running), self.team(own) as team:
                         self.put(self.bases, Base.TEAM, self.ptrtoint(team))
                         self.fill(step, words)
                         code = self.pointer(step, StepField.CODE)

@@ -74,6 +74,19 @@ from tilewright.errors.einsum import (
     TreeSize as TreeSize,
     TreeSizeMissing as TreeSizeMissing,
 )
+from tilewright.errors.graphs import (
+    GraphDtype as GraphDtype,
+    GraphFileDamaged as GraphFileDamaged,
+    GraphFileNotFound as GraphFileNotFound,
+    GraphFileVersion as GraphFileVersion,
+    GraphInput as GraphInput,
+    GraphInputs as GraphInputs,
+    GraphNotWritable as GraphNotWritable,
+    GraphOperand as GraphOperand,
+    GraphShape as GraphShape,
+    GraphWithoutOutput as GraphWithoutOutput,
+    UnknownSize as UnknownSize,
+)
 from tilewright.errors.interpreter import (
     CallsThroughPython as CallsThroughPython,
 )

@@ -1,0 +1,1 @@
+"""Models: graphs of operations that are compiled and run as one call."""

@@ -1,0 +1,509 @@
+"""`Graph`: what users build a model with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.errors import GraphInput, GraphOperand, GraphShape, GraphWithoutOutput, shown
+from tilewright.graph.compiled import CompiledGraph, compile_network
+from tilewright.graph.dtypes import graph_dtype
+from tilewright.graph.network import Network, without_dead
+from tilewright.graph.nodes.attention import BESIDE, AttentionNode
+from tilewright.graph.nodes.base import Node, ValueType
+from tilewright.graph.nodes.elementwise import BinaryNode, CastNode, UnaryNode, WhereNode
+from tilewright.graph.nodes.movement import (
+    ConcatenateNode,
+    ExpandNode,
+    ReshapeNode,
+    SliceNode,
+    TakeNode,
+    TransposeNode,
+)
+from tilewright.graph.nodes.products import EinsumNode, LinearNode, MatmulNode
+from tilewright.graph.nodes.rows import NormNode, ReduceNode, SoftmaxNode
+from tilewright.graph.nodes.sources import ConstantNode, InputNode
+from tilewright.graph.sizes import ONE, SizeLike, product, quotient, shape_of, shown_shape, size_of
+from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.ops.packing.matrix import PackedMatrix
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from tilewright.graph.nodes.rows import NormName, ReductionName
+    from tilewright.spec.dtype import DType
+    from tilewright.typing import ActivationName, AttentionLayoutName, CausalName, ElementType
+
+
+class Value:
+    """A value of a `Graph`: the result of a node, with NumPy's operators.
+
+    Attributes
+    ----------
+    graph : the graph it belongs to.
+    dtype, shape : element type, and sizes as polynomials.
+    """
+
+    __array_ufunc__ = None  # so that `array + value` asks the value
+
+    def __init__(self, graph: Graph, at: int, kind: ValueType) -> None:
+        self.graph, self.at, self.dtype, self.shape = graph, at, kind.dtype, kind.shape
+
+    def __repr__(self) -> str:
+        return f"<value %{self.at} : {ValueType(self.dtype, self.shape)}>"
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    def __add__(self, other: Any) -> Value:
+        return self.graph.binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Value:
+        return self.graph.binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Value:
+        return self.graph.binary("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Value:
+        return self.graph.binary("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Value:
+        return self.graph.binary("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Value:
+        return self.graph.binary("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self.graph.binary("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return self.graph.binary("divide", other, self)
+
+    def __neg__(self) -> Value:
+        return self.graph.unary("negative", self)
+
+    def __matmul__(self, other: Any) -> Value:
+        return self.graph.matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> Value:
+        return self.graph.matmul(other, self)
+
+    def __getitem__(self, index: Any) -> Value:
+        return self.graph.slice(self, index)
+
+    def reshape(self, *shape: SizeLike) -> Value:
+        """See `Graph.reshape`."""
+        return self.graph.reshape(self, shape)
+
+    def transpose(self, *axes: int) -> Value:
+        """See `Graph.transpose`."""
+        return self.graph.transpose(self, axes or None)
+
+
+class Graph:
+    """A model: nodes on inputs and weights, built once, compiled once, and run as one call.
+
+    Sizes of inputs are integers or names; a name is the same size wherever it occurs, and one compiled graph
+    serves all values of it. Every method checks its operands' types and shapes at once.
+
+    Raises
+    ------
+    GraphShape, GraphDtype, GraphOperand : by every method, for operands that do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, tilewright as tw
+    >>> g = tw.Graph()
+    >>> x = g.input("x", shape=("batch", 3))
+    >>> y = g.linear(x, np.eye(3, dtype=np.float32), np.ones(3, np.float32), activation="relu")
+    >>> g.output(y)
+    >>> run = g.compile()
+    >>> run(np.full((2, 3), 2, np.float32))
+    array([[3., 3., 3.],
+           [3., 3., 3.]], dtype=float32)
+    """
+
+    def __init__(self) -> None:
+        self._nodes: list[Node] = []
+        self._types: list[ValueType] = []
+        self._outputs: list[tuple[str, int]] = []
+        self._constants: dict[int, Value] = {}
+
+    # --- inputs and results ---------------------------------------------------------------------------
+
+    def input(
+        self, name: str, dtype: DType | ElementType | DTypeLike = "f32", shape: Sequence[SizeLike] = ()
+    ) -> Value:
+        """An array that every call gives.
+
+        Parameters
+        ----------
+        name : how a call may name it; inputs may also be given in the order of their declaration.
+        dtype : its element type, or "bool".
+        shape : sizes, each an integer or a name.
+
+        Raises
+        ------
+        GraphInput : a name that exists, or a size that is neither an integer nor a name.
+        """
+        if any(isinstance(node, InputNode) and node.label == name for node in self._nodes):
+            raise GraphInput(name=name, reason="the graph has an input of this name")
+        for size in shape:
+            good = (isinstance(size, (int, np.integer)) and size >= 0) or (isinstance(size, str) and size)
+            if not good:
+                raise GraphInput(name=name, reason=f"size {shown(size)} is neither an integer nor a name")
+        return self._add(InputNode((), name, graph_dtype(dtype), shape_of(shape)))
+
+    def constant(self, value: Any, name: str = "") -> Value:
+        """An array, a number or a `PackedMatrix` as a value of the graph; it must not change afterwards."""
+        held = value if isinstance(value, PackedMatrix) else np.asarray(value)
+        known = self._constants.get(id(held))
+        if known is None:
+            known = self._add(ConstantNode((), held, name))
+            self._constants[id(held)] = known
+        return known
+
+    def output(self, value: Value, name: str | None = None) -> None:
+        """Name a result; a call returns all of them in this order, one alone as it is."""
+        at = self._at(value, "output", "value")
+        self._outputs.append((name or f"output{len(self._outputs)}", at))
+
+    @property
+    def network(self) -> Network:
+        """The immutable form of what has been built: nodes that no output depends on are left out.
+
+        Raises
+        ------
+        GraphWithoutOutput
+        """
+        if not self._outputs:
+            raise GraphWithoutOutput
+        return without_dead(Network(tuple(self._nodes), tuple(self._outputs)))
+
+    def compile(self, *, precision: str = "f32") -> CompiledGraph:
+        """The graph as one function; see `CompiledGraph`.
+
+        Parameters
+        ----------
+        precision : element type of weights and products: "f32" (as they are), "bf16", "i8-weights",
+            "i4-weights" or "i8-dynamic".
+        """
+        return compile_network(self.network, precision)
+
+    # --- products -------------------------------------------------------------------------------------
+
+    def linear(
+        self,
+        x: Any,
+        weight: Any,
+        bias: Any = None,
+        activation: ActivationName | None = None,
+        residual: Any = None,
+    ) -> Value:
+        """activation(x @ weight.T + bias) + residual; the weight is (out, in), or a `PackedMatrix`."""
+        operands = [x, weight, *(one for one in (bias, residual) if one is not None)]
+        return self._node(
+            LinearNode,
+            operands,
+            activation=activation,
+            bias=bias is not None,
+            residual=residual is not None,
+            by_columns=isinstance(weight, PackedMatrix),
+        )
+
+    def matmul(
+        self, a: Any, b: Any, *, alpha: float = 1.0, activation: ActivationName | None = None
+    ) -> Value:
+        """alpha · a @ b, then an activation; batch axes broadcast."""
+        return self._node(MatmulNode, [a, b], alpha=alpha, activation=activation)
+
+    def einsum(self, subscripts: str, *operands: Any) -> Value:
+        """`numpy.einsum` without an ellipsis."""
+        text = subscripts.replace(" ", "")
+        given, arrow, result = text.partition("->")
+        if not arrow:
+            labels = given.replace(",", "")
+            result = "".join(sorted(one for one in set(labels) if labels.count(one) == 1))
+        return self._node(EinsumNode, operands, subscripts=f"{given}->{result}")
+
+    def attention(
+        self,
+        q: Any,
+        k: Any,
+        v: Any,
+        *,
+        mask: Any = None,
+        causal: bool | CausalName = False,
+        scale: float | None = None,
+        window: tuple[int | None, int | None] | None = None,
+        softcap: float | None = None,
+        layout: AttentionLayoutName = "bhsd",
+        **beside: Any,
+    ) -> Value:
+        """softmax(q · kᵀ · scale + mask) · v; see `tilewright.attention`.
+
+        Parameters
+        ----------
+        beside : "q_lengths", "kv_lengths", "cu_seqlens_q", "cu_seqlens_k", "q_offset", "sinks" or
+            "alibi_slopes", as of `tilewright.attention`.
+        """
+        given = {name: one for name, one in {"mask": mask, **beside}.items() if one is not None}
+        for name in given:
+            if name not in BESIDE:
+                raise GraphShape(node="attention", reason=f"no operand {name!r}; known: {', '.join(BESIDE)}")
+        return self._node(
+            AttentionNode,
+            [q, k, v, *given.values()],
+            beside=tuple(given),
+            causal=causal,
+            scale=scale,
+            window=window,
+            softcap=softcap,
+            layout=layout,
+        )
+
+    # --- rows and elements ----------------------------------------------------------------------------
+
+    def softmax(self, x: Any, axis: int | tuple[int, ...] = -1) -> Value:
+        """e^x / Σ e^x along an axis."""
+        return self._node(SoftmaxNode, [x], axes=_axes(axis))
+
+    def log_softmax(self, x: Any, axis: int | tuple[int, ...] = -1) -> Value:
+        """The logarithm of `softmax`."""
+        return self._node(SoftmaxNode, [x], axes=_axes(axis), log=True)
+
+    def layer_norm(
+        self,
+        x: Any,
+        weight: Any = None,
+        bias: Any = None,
+        axis: int | tuple[int, ...] = -1,
+        eps: float = 1e-5,
+    ) -> Value:
+        """(x - mean) / √(variance + eps) · weight + bias along the last axes."""
+        return self._norm("layer", [x, weight, bias], axis, eps)
+
+    def rms_norm(
+        self, x: Any, weight: Any = None, axis: int | tuple[int, ...] = -1, eps: float = 1e-5
+    ) -> Value:
+        """x / √(mean of squares + eps) · weight along the last axes."""
+        return self._norm("rms", [x, weight, None], axis, eps)
+
+    def _norm(self, kind: NormName, operands: list[Any], axis: int | tuple[int, ...], eps: float) -> Value:
+        _, weight, bias = operands
+        given = [one for one in operands if one is not None]
+        flags = {"weight": weight is not None, "bias": bias is not None}
+        return self._node(NormNode, given, kind=kind, axes=_axes(axis), eps=eps, **flags)
+
+    def reduce(
+        self,
+        function: ReductionName,
+        x: Any,
+        axis: int | tuple[int, ...] | None = None,
+        *,
+        keepdims: bool = False,
+    ) -> Value:
+        """A reduction by name ("sum", "mean", "max", "min", "prod") along axes; None: along all."""
+        value = self._value(x, "reduce", "x")
+        axes = tuple(range(value.ndim)) if axis is None else _axes(axis)
+        return self._node(ReduceNode, [value], function=function, axes=axes, keepdims=keepdims)
+
+    def unary(self, function: str, x: Any) -> Value:
+        """A function of each element by name, as "sqrt", "gelu" or "logical_not"."""
+        return self._node(UnaryNode, [x], function=function)
+
+    def relu(self, x: Any) -> Value:
+        """max(x, 0)."""
+        return self.unary("relu", x)
+
+    def gelu(self, x: Any) -> Value:
+        """x · Φ(x), with the error function."""
+        return self.unary("gelu", x)
+
+    def silu(self, x: Any) -> Value:
+        """x · sigmoid(x)."""
+        return self.unary("silu", x)
+
+    def sigmoid(self, x: Any) -> Value:
+        """1 / (1 + e^-x)."""
+        return self.unary("sigmoid", x)
+
+    def tanh(self, x: Any) -> Value:
+        """The hyperbolic tangent."""
+        return self.unary("tanh", x)
+
+    def exp(self, x: Any) -> Value:
+        """e^x."""
+        return self.unary("exp", x)
+
+    def binary(self, function: str, a: Any, b: Any) -> Value:
+        """A function of NumPy's of two operands by name, as "add", "maximum" or "less".
+
+        A number takes the type of the other operand, as NumPy's do.
+        """
+        if isinstance(a, Value) and _is_number(b):
+            b = _number_like(b, a.dtype)
+        elif isinstance(b, Value) and _is_number(a):
+            a = _number_like(a, b.dtype)
+        return self._node(BinaryNode, [a, b], function=function)
+
+    def where(self, condition: Any, a: Any, b: Any) -> Value:
+        """a where the condition holds, else b; all broadcast."""
+        if isinstance(a, Value) and _is_number(b):
+            b = _number_like(b, a.dtype)
+        elif isinstance(b, Value) and _is_number(a):
+            a = _number_like(a, b.dtype)
+        return self._node(WhereNode, [condition, a, b])
+
+    def cast(self, x: Any, dtype: DType | ElementType | DTypeLike) -> Value:
+        """x in another element type."""
+        value, wanted = self._value(x, "cast", "x"), graph_dtype(dtype)
+        return value if value.dtype == wanted else self._node(CastNode, [value], dtype=wanted)
+
+    # --- shapes ---------------------------------------------------------------------------------------
+
+    def reshape(self, x: Any, shape: Sequence[SizeLike]) -> Value:
+        """The elements of x in row-major order in another shape; one size may be -1."""
+        value = self._value(x, "reshape", "x")
+        wanted = list(shape_of(shape))
+        unknown = [at for at, size in enumerate(wanted) if size.constant == -1]
+        if unknown:
+            rest = product([size for at, size in enumerate(wanted) if at != unknown[0]])
+            found = quotient(product(value.shape), rest) if len(unknown) == 1 else None
+            if found is None:
+                reason = f"{shown_shape(value.shape)} is no multiple of {shown_shape(tuple(wanted))}"
+                raise GraphShape(node="reshape", reason=reason)
+            wanted[unknown[0]] = found
+        return (
+            value if tuple(wanted) == value.shape else self._node(ReshapeNode, [value], shape=tuple(wanted))
+        )
+
+    def transpose(self, x: Any, axes: Sequence[int] | None = None) -> Value:
+        """The axes of x in another order; by default reversed."""
+        value = self._value(x, "transpose", "x")
+        order = tuple(range(value.ndim))[::-1] if axes is None else tuple(axes)
+        if len(order) == value.ndim:
+            order = tuple(axis % max(value.ndim, 1) for axis in order)
+        return self._node(TransposeNode, [value], axes=order)
+
+    def expand(self, x: Any, shape: Sequence[SizeLike]) -> Value:
+        """x broadcast to a shape."""
+        value, wanted = self._value(x, "expand", "x"), shape_of(shape)
+        return value if value.shape == wanted else self._node(ExpandNode, [value], shape=wanted)
+
+    def concatenate(self, values: Sequence[Any], axis: int = 0) -> Value:
+        """Values one behind the other along an axis."""
+        return self._node(ConcatenateNode, values, axis_=axis)
+
+    def take(self, x: Any, indices: Any, axis: int = 0) -> Value:
+        """Elements of x at indices along an axis."""
+        return self._node(TakeNode, [x, indices], axis_=axis)
+
+    def embedding(self, table: Any, indices: Any) -> Value:
+        """The rows of a table at indices."""
+        return self.take(table, indices, 0)
+
+    def slice(self, x: Any, index: Any) -> Value:
+        """NumPy's basic indexing: integers, slices, None and an ellipsis. Bounds may be sizes."""
+        value = self._value(x, "slice", "x")
+        given = list(index) if isinstance(index, tuple) else [index]
+        axes = sum(one is not None and one is not Ellipsis for one in given)
+        if Ellipsis not in given:
+            given.append(Ellipsis)
+        at = given.index(Ellipsis)
+        given[at : at + 1] = [slice(None)] * (value.ndim - axes)
+        shape: list[Polynomial] = []
+        axis = 0
+        for one in given:
+            if one is None:
+                shape.append(ONE)
+                continue
+            if axis >= value.ndim:
+                raise GraphShape(node="slice", reason=f"more indices than the {value.ndim} axes of x")
+            start, stop, step = _bounds(one, value.shape[axis])
+            if (start, stop, step) != (Polynomial(), value.shape[axis], 1):
+                options = {"axis_": axis, "start": start, "stop": stop, "step": step}
+                value = self._node(SliceNode, [value], **options)
+            if isinstance(one, slice):
+                shape.append(value.shape[axis])
+            axis += 1
+        return self.reshape(value, shape)
+
+    # --- nodes ----------------------------------------------------------------------------------------
+
+    def _node(self, made: type[Node], operands: Sequence[Any], **options: Any) -> Value:
+        places = tuple(
+            self._at(one, made.__name__.removesuffix("Node").lower(), str(number))
+            for number, one in enumerate(operands)
+        )
+        return self._add(made(places, **options))
+
+    def _add(self, node: Node) -> Value:
+        kind = node.infer([self._types[operand] for operand in node.operands])
+        self._nodes.append(node)
+        self._types.append(kind)
+        return Value(self, len(self._nodes) - 1, kind)
+
+    def _value(self, given: Any, node: str, operand: str) -> Value:
+        if isinstance(given, Value):
+            if given.graph is not self:
+                raise GraphOperand(node=node, operand=operand, found="a value of another graph")
+            return given
+        if isinstance(given, (PackedMatrix, np.ndarray, np.generic)) or _is_number(given):
+            return self.constant(given)
+        raise GraphOperand(node=node, operand=operand, found=shown(given))
+
+    def _at(self, given: Any, node: str, operand: str) -> int:
+        return self._value(given, node, operand).at
+
+
+def _axes(axis: int | tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, complex))
+
+
+def _number_like(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A number of Python as NumPy takes it beside an array of a type."""
+    kind = np.result_type(dtype, value) if dtype.kind in "biufc" else dtype
+    return np.asarray(value, kind)
+
+
+def _bounds(index: Any, length: Polynomial) -> tuple[Polynomial, Polynomial, int]:
+    """Start, stop and step of an index of an axis; negative numbers count from its end."""
+
+    def bound(value: Any, default: Polynomial) -> Polynomial:
+        if value is None:
+            return default
+        size = size_of(value)
+        number = size.constant
+        if number is None:
+            return size
+        whole = length.constant
+        if number < 0:
+            size = length + number if whole is None else Polynomial.of(max(whole + number, 0))
+        elif whole is not None:
+            size = Polynomial.of(min(number, whole))
+        return size
+
+    if isinstance(index, slice):
+        step = 1 if index.step is None else int(index.step)
+        if step < 1:
+            raise GraphShape(node="slice", reason=f"step {step} must be positive")
+        start, stop = bound(index.start, Polynomial()), bound(index.stop, length)
+        empty = start.constant is not None and stop.constant is not None and stop.constant < start.constant
+        return start, start if empty else stop, step
+    if not isinstance(index, (int, np.integer, str, Polynomial)):
+        raise GraphShape(
+            node="slice", reason=f"index {shown(index)} is neither an integer nor a slice; use take"
+        )
+    first = size_of(index if not isinstance(index, np.integer) else int(index))
+    if first.constant is not None and first.constant < 0:
+        first = first + length
+    return first, first + 1, 1

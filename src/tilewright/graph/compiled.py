@@ -1,0 +1,220 @@
+"""Compiled graphs: one call from input arrays to results, machine code from the second call of a shape on."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.calls.foreign import as_array
+from tilewright.calls.operands import Array, data_address
+from tilewright.calls.recording import repeatable, restartable
+from tilewright.calls.repeated import repeated_method
+from tilewright.errors import GraphInput, GraphInputs
+from tilewright.errors.callers import named_in_errors
+from tilewright.graph.execute import run_network
+from tilewright.graph.network import Network, bind_sizes
+from tilewright.graph.nodes.sources import ConstantNode
+from tilewright.graph.passes.pipeline import run_passes
+from tilewright.graph.plan import MemoryPlan, plan_memory
+from tilewright.graph.profile import REPEAT, GraphTimes, measure_nodes
+from tilewright.graph.saved import load_network, save_network
+from tilewright.graph.sizes import Sizes
+from tilewright.recorder import Numbered
+from tilewright.threads.pool import limited
+from tilewright.threads.scratch import ScratchPool
+
+
+class CompiledGraph(Numbered):
+    """A graph as one function of its inputs.
+
+    The first call of each shape runs Python, which plans the memory and prepares every kernel; later calls
+    are one call of machine code.
+
+    Attributes
+    ----------
+    network : the nodes after all passes.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self._pool: ScratchPool | None = None
+        self._names = [node.label for _, node in network.inputs]
+        self._memory, self._owned = _constants_of(network)
+
+    def __repr__(self) -> str:
+        declared = ", ".join(f"{node.label}: {self.network.types[at]}" for at, node in self.network.inputs)
+        outputs = ", ".join(name for name, _ in self.network.outputs)
+        return f"<CompiledGraph ({declared}) -> {outputs}, {len(self.network.nodes)} nodes>"
+
+    def memory(self) -> Iterable[tuple[int, int]]:
+        """Where the constants are."""
+        return self._memory
+
+    def owned(self) -> Iterable[object]:
+        """The constants, and the arenas of runs."""
+        return self._owned
+
+    @repeated_method
+    def __call__(self, *inputs: Any, threads: int | None = None, **named: Any) -> Any:
+        """Runs the graph.
+
+        Parameters
+        ----------
+        inputs : in the order of their declaration; `named` by their names.
+        threads : the most threads of this call.
+
+        Returns
+        -------
+        numpy.ndarray, or a tuple of them in the order of the outputs
+
+        Raises
+        ------
+        GraphInputs : missing or unexpected inputs.
+        GraphInput : an input whose type or shape is not as declared.
+        """
+        arrays = self._checked(inputs, named)
+        restartable()
+        with limited(threads):
+            found = self._run(arrays)
+        repeatable()
+        return found[0] if len(found) == 1 else found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph to a file, weights as they are packed for this machine; see `load_graph`.
+
+        Raises
+        ------
+        GraphNotWritable
+        """
+        save_network(self.network, path)
+
+    def explain(self, *inputs: Any, repeat: int = REPEAT, **named: Any) -> GraphTimes:
+        """The time, operations and bytes of every node, measured with these inputs; `print` it.
+
+        Each node runs as a graph of its own, in turn, so that caches are about as in a whole run.
+        """
+        arrays = self._checked(inputs, named)
+        times = []
+        for _ in range(repeat + 2):
+            started = time.perf_counter()
+            self(*arrays)
+            times.append(time.perf_counter() - started)
+        sizes = self._sizes(arrays)
+        nodes = measure_nodes(self.network, arrays, sizes, CompiledGraph, repeat)
+        arena = plan_memory(self.network, arrays, sizes).arena_bytes
+        return GraphTimes(nodes, statistics.median(times[2:]), arena)
+
+    def profile(self, path: str | Path, *inputs: Any, repeat: int = REPEAT, **named: Any) -> GraphTimes:
+        """Write `explain` in Chrome's trace format, and return it."""
+        found = self.explain(*inputs, repeat=repeat, **named)
+        found.write_trace(path)
+        return found
+
+    def plan(self, *inputs: Any, **named: Any) -> MemoryPlan:
+        """Where the values of a call are in memory; nothing is computed."""
+        arrays = self._checked(inputs, named)
+        return plan_memory(self.network, arrays, self._sizes(arrays))
+
+    def _checked(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> list[Array]:
+        """The inputs as arrays of the declared types, in their order."""
+        known = ", ".join(self._names) or "none"
+        if len(inputs) > len(self._names):
+            raise GraphInputs(known=known, reason=f"found {len(inputs)}")
+        given = dict(zip(self._names, inputs, strict=False))
+        for name, value in named.items():
+            if name not in self._names or name in given:
+                reason = "is given twice" if name in given else "is none of them"
+                raise GraphInputs(known=known, reason=f"{name} {reason}")
+            given[name] = value
+        missing = [name for name in self._names if name not in given]
+        if missing:
+            raise GraphInputs(known=known, reason=f"{', '.join(missing)} is missing")
+        arrays = []
+        for _, node in self.network.inputs:
+            array = as_array(given[node.label], node.label)
+            if array.dtype != node.dtype:
+                raise GraphInput(name=node.label, reason=f"it has dtype {array.dtype}, must be {node.dtype}")
+            arrays.append(array if array.flags.aligned else array.copy())
+        return arrays
+
+    def _sizes(self, arrays: list[Array]) -> Sizes:
+        declared = zip(self.network.inputs, arrays, strict=True)
+        return bind_sizes([(node.label, node.shape, array.shape) for (_, node), array in declared])
+
+    def _run(self, arrays: list[Array]) -> tuple[Array, ...]:
+        sizes = self._sizes(arrays)
+        plan = plan_memory(self.network, arrays, sizes)
+        if not plan.arena_bytes:
+            return run_network(self.network, plan, arrays, sizes, 0)
+        with self._arena(plan.arena_bytes).block() as address:
+            return run_network(self.network, plan, arrays, sizes, address)
+
+    def _arena(self, nbytes: int) -> ScratchPool:
+        """Scratch for a run; a larger run replaces it, by half more at least, so that few exist."""
+        if self._pool is None or self._pool.size < nbytes:
+            least = 0 if self._pool is None else self._pool.size * 3 // 2
+            self._pool = ScratchPool(max(nbytes, least))
+            self._owned.append(self._pool)
+        return self._pool
+
+
+def _constants_of(network: Network) -> tuple[list[tuple[int, int]], list[object]]:
+    """Where the constants of a network are, and what owns them."""
+    memory: list[tuple[int, int]] = []
+    owned: list[object] = []
+    for node in network.nodes:
+        if not isinstance(node, ConstantNode):
+            continue
+        owned.append(node.value)
+        if node.packed:
+            memory += node.value.memory()
+            owned += node.value.owned()
+        else:
+            low, high = np.lib.array_utils.byte_bounds(node.value)
+            memory.append((low, max(high - low, 1)))
+            assert data_address(node.value) >= low
+    return memory, owned
+
+
+@named_in_errors
+def load_graph(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = False) -> CompiledGraph:
+    """A graph that `CompiledGraph.save` wrote.
+
+    Parameters
+    ----------
+    path : the file. It is data: nothing in it is executed.
+    mmap : whether weights are mapped into memory: opening takes milliseconds, and processes share them.
+    verify : whether the checksums of weights are compared too, which reads all of them.
+
+    Returns
+    -------
+    CompiledGraph
+        With the bits of the one that was saved. Weights in tiles of another machine are packed again.
+
+    Raises
+    ------
+    GraphFileNotFound, GraphFileDamaged, GraphFileVersion
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, tilewright as tw
+    >>> from pathlib import Path
+    >>> g = tw.Graph()
+    >>> g.output(g.relu(g.input("x", shape=("n",))))
+    >>> path = Path(tempfile.mkdtemp()) / "relu.twgraph"
+    >>> g.compile().save(path)
+    >>> tw.load_graph(path)(np.array([-1, 2], np.float32))
+    array([0., 2.], dtype=float32)
+    """
+    return CompiledGraph(load_network(path, mapped=mmap, verify=verify))
+
+
+def compile_network(network: Network, precision: str = "f32") -> CompiledGraph:
+    """The network after all passes, as a function."""
+    return CompiledGraph(run_passes(network, precision))

@@ -1,0 +1,232 @@
+"""Passes: what each makes of a small network, as text, and that the meaning stays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from support import Array
+
+from tilewright.graph.builder import Graph, Value
+from tilewright.graph.execute import evaluate_network
+from tilewright.graph.network import Network
+from tilewright.graph.passes.common import merge_common
+from tilewright.graph.passes.fold_constants import fold_constants
+from tilewright.graph.passes.fuse_epilogues import fuse_epilogues, linear_products
+from tilewright.graph.passes.merge_linears import merge_linears
+from tilewright.graph.passes.pack_weights import pack_weights
+from tilewright.graph.passes.pipeline import run_passes
+from tilewright.graph.passes.recognise_attention import recognise_attention, tokens_first
+from tilewright.graph.passes.recognise_functions import fuse_norm_weights, recognise_functions
+from tilewright.graph.passes.simplify import simplify
+
+RANDOM = np.random.default_rng(3)
+
+
+def floats(*shape: int) -> Array:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def network(build: Callable[[Graph, Value], Value], *shape: int | str) -> Network:
+    g = Graph()
+    g.output(build(g, g.input("x", shape=shape or ("n", 4))), "y")
+    return g.network
+
+
+def kinds(found: Network) -> list[str]:
+    """The nodes in short, without inputs and constants and the names of constants' operands."""
+    lines = [line for line in str(found).splitlines() if " constant" not in line and " input " not in line]
+    return [re.sub(r"%\d+( = )?|[()]|, | : .*", " ", line).strip() for line in lines[:-1]]
+
+
+def words(found: Network) -> list[str]:
+    return [re.sub(r"\s+", " ", line) for line in kinds(found)]
+
+
+def same_meaning(before: Network, after: Network) -> None:
+    shapes = [
+        tuple(3 if size.constant is None else size.constant for size in node.shape)
+        for _, node in before.inputs
+    ]
+    arrays = [floats(*shape).astype(np.float64) for shape in shapes]
+    for one, other in zip(evaluate_network(before, arrays), evaluate_network(after, arrays), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def layer_norm(g: Graph, x: Value, *, inverse: bool = False, square: bool = False) -> Value:
+    moved = x - g.reduce("mean", x, -1, keepdims=True)
+    power = moved * moved if square else g.binary("power", moved, 2.0)
+    deviation = g.unary("sqrt", g.reduce("mean", power, -1, keepdims=True) + 1e-5)
+    return moved * g.unary("reciprocal", deviation) if inverse else moved / deviation
+
+
+def gelu(g: Graph, x: Value) -> Value:
+    return x * 0.5 * (1.0 + g.unary("erf", x / float(np.sqrt(2))))
+
+
+def gelu_tanh(g: Graph, x: Value) -> Value:
+    inner = (x + g.binary("power", x, 3.0) * 0.044715) * float(np.sqrt(2 / np.pi))
+    return 0.5 * x * (g.tanh(inner) + 1.0)
+
+
+def attention(g: Graph, x: Value, *, mask: bool = False) -> Value:
+    q, k, v = (g.transpose(g.reshape(x * f, ("n", 5, 2, 4)), (0, 2, 1, 3)) for f in (1.0, 2.0, 3.0))
+    scores = q @ g.transpose(k, (0, 1, 3, 2)) / 2.0
+    if mask:
+        scores = scores + g.constant(np.where(floats(5, 5) > 0, 0, -1e9).astype(np.float32))
+    return g.transpose(g.softmax(scores) @ v, (0, 2, 1, 3))
+
+
+def read_twice(g: Graph, x: Value) -> Value:
+    y = g.linear(x, floats(4, 4))
+    return g.gelu(y) + y
+
+
+Case = tuple[Callable[[Network], Network], Callable[[Graph, Value], Value], tuple[int | str, ...], list[str]]
+
+CASES: dict[str, Case] = {
+    "constants": (fold_constants, lambda g, x: x + g.constant(floats(4)) * 2.0, (), ["binary add"]),
+    "a broadcast stays": (
+        fold_constants,
+        lambda g, x: x + g.expand(floats(1, 1), (4, 4)),
+        (4, 4),
+        ["expand shape= 4 4", "binary add"],
+    ),
+    "common": (merge_common, lambda g, x: g.exp(x) + g.exp(x), (), ["unary exp", "binary add"]),
+    "equal constants": (
+        merge_common,
+        lambda g, x: (x * np.float32(3)) + (x * np.float32(3)),
+        (),
+        ["binary multiply", "binary add"],
+    ),
+    "transposes": (simplify, lambda g, x: g.relu(x.transpose(1, 0).transpose(1, 0)), (), ["unary relu"]),
+    "reshapes": (
+        simplify,
+        lambda g, x: x.reshape(-1).reshape("n", 2, 2),
+        (),
+        ["reshape shape= n 2 2"],
+    ),
+    "neutral numbers": (simplify, lambda g, x: g.relu((x * 1.0 + 0.0) / 1.0 - 0.0), (), ["unary relu"]),
+    "zero minus x stays": (simplify, lambda g, x: 0.0 - x, (), ["binary subtract"]),
+    "gelu": (recognise_functions, gelu, (), ["unary gelu"]),
+    "gelu_tanh": (recognise_functions, gelu_tanh, (), ["unary gelu_tanh"]),
+    "silu": (recognise_functions, lambda g, x: g.sigmoid(x) * x, (), ["unary silu"]),
+    "no gelu": (
+        recognise_functions,
+        lambda g, x: x * 0.5 * (1.0 + g.unary("erf", x / 1.4)),
+        (),
+        ["binary multiply", "binary divide", "unary erf", "binary add", "binary multiply"],
+    ),
+    "layer norm": (recognise_functions, layer_norm, (), ["norm eps=1e-05"]),
+    "layer norm, reciprocal": (
+        recognise_functions,
+        lambda g, x: layer_norm(g, x, inverse=True, square=True),
+        (),
+        ["norm eps=1e-05"],
+    ),
+    "rms norm": (
+        recognise_functions,
+        lambda g, x: x / g.unary("sqrt", g.reduce("mean", x * x, -1, keepdims=True) + 1e-5),
+        (),
+        ["norm kind=rms eps=1e-05"],
+    ),
+    "norm weights": (
+        fuse_norm_weights,
+        lambda g, x: g.layer_norm(x) * floats(4) + floats(4),
+        (),
+        ["norm weight=True bias=True"],
+    ),
+    "attention": (
+        recognise_attention,
+        attention,
+        ("n", 5, 8),
+        [
+            *["binary multiply", "reshape shape= n 5 2 4", "transpose axes= 0 2 1 3"] * 3,
+            *["transpose axes= 0 1 3 2"] * 2,
+            "attention scale=0.5",
+            "transpose axes= 0 2 1 3",
+        ],
+    ),
+    "attention with a mask": (
+        lambda found: simplify(tokens_first(recognise_attention(simplify(found)))),
+        lambda g, x: attention(g, x, mask=True),
+        ("n", 5, 8),
+        [
+            "reshape shape= n 5 2 4",
+            *["binary multiply", "reshape shape= n 5 2 4"] * 2,
+            "attention beside= mask scale=0.5 layout=bshd",
+        ],
+    ),
+    "linear products": (linear_products, lambda g, x: x @ floats(4, 3), (), ["linear by_columns=True"]),
+    "epilogues": (
+        fuse_epilogues,
+        lambda g, x: g.gelu(g.linear(x, floats(5, 4)) + floats(5)),
+        (),
+        ["linear activation=gelu bias=True"],
+    ),
+    "a residual": (
+        fuse_epilogues,
+        lambda g, x: x + (g.linear(x, floats(4, 4)) + floats(4)),
+        (),
+        ["linear bias=True residual=True"],
+    ),
+    "a factor": (
+        fuse_epilogues,
+        lambda g, x: (x @ x.transpose(1, 0)) / 2.0,
+        (),
+        ["transpose axes= 1 0", "matmul alpha=0.5"],
+    ),
+    "what is read twice stays": (
+        fuse_epilogues,
+        read_twice,
+        (),
+        ["linear", "unary gelu", "binary add"],
+    ),
+    "merged": (
+        merge_linears,
+        lambda g, x: g.linear(x, floats(6, 4)) * g.linear(x, floats(6, 4)),
+        (),
+        ["linear", "slice axis_=1 stop=6", "slice axis_=1 start=6 stop=12", "binary multiply"],
+    ),
+    "packed": (
+        lambda found: pack_weights(found, "f32"),
+        lambda g, x: g.linear(x, floats(6, 4)),
+        (),
+        ["linear by_columns=True"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_pass(name: str) -> None:
+    run, build, shape, expected = CASES[name]
+    before = network(build, *shape)
+    after = run(before)
+    assert words(after) == expected
+    same_meaning(before, after)
+
+
+def test_all_passes_keep_the_meaning() -> None:
+    """A model of every pattern at once; what is left is one line for each kernel."""
+
+    def model(g: Graph, x: Value) -> Value:
+        h = layer_norm(g, x) * floats(8) + floats(8)
+        h = attention(g, h).reshape("n", 5, 8) @ floats(8, 8) + floats(8) + h
+        inner: Value = gelu(g, h @ floats(8, 16) + floats(16))
+        return inner @ floats(16, 8) + h
+
+    before = network(model, "n", 5, 8)
+    after = run_passes(before, "f32")
+    same_meaning(before, after)
+    assert words(after) == [
+        "norm eps=1e-05 weight=True bias=True",
+        "reshape shape= n 5 2 4",
+        *["binary multiply", "reshape shape= n 5 2 4"] * 2,
+        "attention scale=0.5 layout=bshd",
+        "reshape shape= n 5 8",
+        "linear bias=True residual=True by_columns=True",
+        "linear activation=gelu bias=True by_columns=True",
+        "linear residual=True by_columns=True",
+    ]
