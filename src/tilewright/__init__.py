@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from tilewright.ops.attention.backward_problem import AttentionBackward
     from tilewright.ops.attention.problem import Attention
     from tilewright.ops.attention.public import (
-        append_kv,
         attention,
         attention_backward,
         attention_partial,
         merge_attention,
     )
+    from tilewright.ops.attention.public_cache import append_kv
     from tilewright.ops.batch_reduce.problem import BatchReduceGemm
     from tilewright.ops.binary.problem import BinaryFunction
     from tilewright.ops.binary.public import gated
@@ -202,7 +202,7 @@ _HOMES = {
     "Trmm": "tilewright.ops.triangular.trmm_problem",
     "Unary": "tilewright.ops.unary.problem",
     "accelerate": "tilewright.loops.accelerate.public",
-    "append_kv": "tilewright.ops.attention.public",
+    "append_kv": "tilewright.ops.attention.public_cache",
     "attention": "tilewright.ops.attention.public",
     "attention_backward": "tilewright.ops.attention.public",
     "attention_partial": "tilewright.ops.attention.public",

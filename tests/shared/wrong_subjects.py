@@ -408,6 +408,12 @@ def _packing() -> Iterator[Subject]:
     yield Subject("@ PackedMatrix", lambda: tw.pack(arr(5, 6)(), role="a").__matmul__, {"right": arr(6, 3)})
 
 
+def _append_to_int8(*operands: Any) -> Any:
+    """Rows that are quantised into caches; the last two operands are caches of scales."""
+    *others, key_scales, value_scales = operands
+    return tw.append_kv(*others, key_scales=key_scales, value_scales=value_scales)
+
+
 def _merged(*parts: Any) -> Any:
     """A state given by its arrays, merged with another one."""
     states: Any = [parts, _state()]
@@ -468,6 +474,16 @@ def _attention() -> Iterator[Subject]:
             "new_lengths": lambda: np.array([1, 0]),
             "layout": of("bhsd"),
             "block_table": lambda: np.array([[0], [1]]),
+        },
+    )
+    yield Subject(
+        "rows appended to int8",
+        lambda: _append_to_int8,
+        {
+            **{name: arr(2, 2, 5, 8, dtype="i1") for name in ("k_cache", "v_cache")},
+            **{name: arr(2, 2, 1, 8) for name in ("k", "v")},
+            "kv_lengths": arr(2, dtype="i4"),
+            **{name: arr(2, 2, 5) for name in ("key_scales", "value_scales")},
         },
     )
     yield Subject("attention_partial", lambda: tw.attention_partial, qkv, {**common, **packed, **paged})

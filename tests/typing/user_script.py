@@ -81,6 +81,8 @@ assert_type(tw.attention_backward(q, q, q, q, out, lse, scale=0.5), tuple[Array,
 parts = [tw.attention_partial(q, q, q, causal=True, q_offset=0, softcap=3.0)]
 assert_type(tw.merge_attention(parts).out, Array)
 assert_type(tw.append_kv(q.copy(), q.copy(), q, q, 0), Array)
+bytes_ = np.zeros(q.shape, np.int8)
+assert_type(tw.append_kv(bytes_, bytes_, q, q, 0, key_scales=x, value_scales=x), Array)
 
 # Functions of rows and of single elements.
 assert_type(tw.softmax(x, axis=0), Array)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tilewright.errors.attention import (
     AppendDtype as AppendDtype,
+    AppendScales as AppendScales,
     AppendShape as AppendShape,
     AttentionArguments as AttentionArguments,
     AttentionAxes as AttentionAxes,
