@@ -86,6 +86,10 @@ def methods() -> Iterator[
         "matmul": ({"a": x, "b": square}, {"alpha": _always(0.5), "activation": _always("relu")}),
         "einsum": ({"subscripts": _always("ij,jk->ik"), "a": x, "b": square}, {}),
         "attention": ({"q": heads, "k": heads, "v": heads}, attention),
+        "append_kv": (
+            {"k_cache": heads, "v_cache": heads, "k": heads, "v": heads, "kv_lengths": numbers},
+            {"layout": _always("bhsd"), "block_table": _always(None)},
+        ),
         "softmax": ({"x": x}, {"axis": axis}),
         "log_softmax": ({"x": x}, {"axis": axis}),
         "layer_norm": ({"x": x}, {"weight": row, "bias": row, "axis": axis, "eps": _always(1e-5)}),

@@ -139,8 +139,10 @@ class CompiledGraph(Numbered):
         if missing:
             raise GraphInputs(known=known, reason=f"{', '.join(missing)} is missing")
         arrays = []
-        for _, node in self.network.inputs:
+        for at, node in self.network.inputs:
             array = as_array(given[node.label], node.label)
+            if at in self.network.written:
+                check_writable(node.label, given[node.label], array)
             if array.dtype != node.dtype:
                 raise GraphInput(name=node.label, reason=f"it has dtype {array.dtype}, must be {node.dtype}")
             arrays.append(array if array.flags.aligned else array.copy())
@@ -165,6 +167,12 @@ class CompiledGraph(Numbered):
             self._pool = ScratchPool(max(nbytes, least))
             self._owned.append(self._pool)
         return self._pool
+
+
+def check_writable(name: str, given: Any, array: Array) -> None:
+    """Raise `GraphInput` unless a run can write to an input."""
+    if not isinstance(given, np.ndarray) or not array.flags.writeable or not array.flags.aligned:
+        raise GraphInput(name=name, reason="the graph writes to it: it must be a writable, aligned array")
 
 
 def _constants_of(network: Network) -> tuple[list[tuple[int, int]], list[object]]:
