@@ -348,7 +348,13 @@ def test_a_model_with_quantised_caches() -> None:
         part = (..., slice(first, last), slice(None))
         found = append(*caches, k[part], v[part], found, key_scales=scales[0], value_scales=scales[1])
         out = tw.attention(
-            *(q[part], *caches), kv_lengths=found, key_scales=scales[0], value_scales=scales[1], causal=True
+            q[part],
+            caches[0],
+            caches[1],
+            kv_lengths=found,
+            key_scales=scales[0],
+            value_scales=scales[1],
+            causal=True,
         )
         exact = tw.attention(q, k, v, causal=True)[part]
         assert np.abs(out - exact).max() < 0.05 * np.abs(exact).max()

@@ -168,14 +168,12 @@ def _stretches(f: Function, word: dict[str, Value]) -> Iterator[tuple[Value, Val
 
 def _emit_copies(module: Module, unit: int) -> None:
     """A function that makes one or two moves of a unit: keys and values are one step of a recipe."""
-    names = (*_PLACES, *_MOVE)
-    one = module.define(f"{_COPY.format(unit)}_once", VOID, [(name, POINTER) for name in names])
+    of_one, of_second = (*_PLACES, *_MOVE), [f"second_{name}" for name in _MOVE]
+    one = module.define(f"{_COPY.format(unit)}_once", VOID, [(name, POINTER) for name in of_one])
     _emit_copy(one, unit)
-    names = (*_PLACES, *_MOVE, *(f"second_{name}" for name in _MOVE))
-    f = module.define(_COPY.format(unit), VOID, [(name, POINTER) for name in names], exported=True)
-    places, first, second = (
-        [f.arguments[name] for name in part] for part in (_PLACES, _MOVE, names[-len(_MOVE) :])
-    )
+    arguments = [(name, POINTER) for name in (*of_one, *of_second)]
+    f = module.define(_COPY.format(unit), VOID, arguments, exported=True)
+    places, first, second = ([f.arguments[name] for name in part] for part in (_PLACES, _MOVE, of_second))
     f.call(one.callee, [*places, *first])
     with f.when(f.icmp("!=", second[0], null())):
         f.call(one.callee, [*places, *second])
