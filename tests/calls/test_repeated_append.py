@@ -184,21 +184,47 @@ def test_one_length_for_all_and_all_new_rows(page: int | None) -> None:
         assert lines[2:] == [0, 0]
 
 
+#: Types that rows are converted between by machine code.
+FLOATS = tuple(map(np.dtype, ("f8", "f4", "f2", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn)))
+CONVERTED = [
+    *itertools.permutations(FLOATS, 2),
+    *(
+        (np.dtype(to), np.dtype(new))
+        for to, new in (("f4", "i4"), (">f4", "f4"), ("f4", ">f2"), ("c8", "f4"))
+    ),
+]
+
+
+@pytest.mark.parametrize("both", CONVERTED, ids=lambda both: "-".join(map(str, both)))
+def test_rows_of_another_type(both: tuple[np.dtype[Any], np.dtype[Any]]) -> None:
+    """Lengths of rows are whole vectors and rests of them."""
+    for make in (contiguous, apart):
+        case = Case(make, both[0], "bhsd", None)
+        lines = [case.call(*some, dtype=both[1]) for some in lengths()]
+        assert lines[2:] == [0] * (len(lines) - 2)
+
+
 @pytest.mark.parametrize(
-    ("dtype", "new"),
-    [
-        ("f4", "f8"),
-        ("f2", "f4"),
-        (ml_dtypes.bfloat16, "f4"),
-        ("f4", ml_dtypes.bfloat16),
-        ("f4", "i4"),
-        (">f4", "f4"),
-    ],
+    "to", ["f2", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn, "f4"]
 )
-def test_rows_of_another_type(dtype: Any, new: Any) -> None:
-    case = Case(contiguous, np.dtype(dtype), "bhsd", None)
-    lines = [case.call(*both, dtype=np.dtype(new)) for both in lengths()]
-    assert lines[2:] == [0] * (len(lines) - 2)
+def test_numbers_of_every_size_are_rounded_as_by_numpy(to: Any) -> None:
+    """Ties, subnormal numbers, numbers too large, infinities and NaN; whatever `numpy.errstate` says."""
+    source = np.float64 if to == "f4" else np.float32
+    word = np.uint64 if to == "f4" else np.uint32
+    bits = RNG.integers(0, np.iinfo(word).max, 4096, word, endpoint=True)
+    ties = np.ldexp(np.arange(2048) / 256, RNG.integers(-30, 20, 2048)).astype(source)
+    special = np.array([np.nan, np.inf, -np.inf, -0.0] * 512, source)
+    rows = np.concatenate((bits.view(source), ties, special)).reshape(1, 1, 64, 128)
+    with np.errstate(all="ignore"):
+        expected = rows.astype(to)
+    for _ in range(3):
+        caches = [np.zeros((1, 1, 64, 128), to) for _ in "kv"]
+        with np.errstate(all="raise"):
+            append(*caches, rows, rows, np.array([0]))
+        for cache in caches:
+            assert np.array_equal(np.isnan(cache), np.isnan(expected))
+            kept = ~np.isnan(expected)
+            assert cache[kept].tobytes() == expected[kept].tobytes()
 
 
 @pytest.mark.parametrize("kind", ["cache", "other cache"])
@@ -219,7 +245,19 @@ def test_new_rows_that_are_those_of_a_cache(kind: str) -> None:
 
 def test_new_rows_in_place_are_repeated() -> None:
     whole = values(BATCH, HEADS, CAPACITY, 8)
-    check(lambda k, v: append(k, v, k[:, :, 2:4], v[:, :, 3:5], 5), whole, values(BATCH, HEADS, CAPACITY, 8))
+    five = np.array(5)
+    check(
+        lambda k, v: append(k, v, k[:, :, 2:4], v[:, :, 3:5], five), whole, values(BATCH, HEADS, CAPACITY, 8)
+    )
+
+
+def test_numbers_that_grow_leave_no_recipes() -> None:
+    caches, new = np.zeros((2, 1, 2, 50, 4)), np.ones((2, 1, 2, 1, 4))
+    replay().table.clear()
+    for length in range(50):
+        assert append(*caches, *new, length).tolist() == [length + 1]
+    assert caches.all()
+    assert len(replay().table) == 0
 
 
 #: kv_lengths, new_lengths and block_table that are refused, with the class and words of its message.

@@ -26,7 +26,8 @@ from tilewright.errors import (
     NotAnArray,
     UnsupportedDtype,
 )
-from tilewright.ops.attention.append_code import Integers, Move, Places, check_append, copy_rows
+from tilewright.ops.attention.append_code import Integers, Places, check_append
+from tilewright.ops.attention.append_moves import Move, conversion_of, make_moves
 from tilewright.ops.attention.operands import AttentionLayout, heads_first
 from tilewright.ops.attention.sequences import block_table_pages, lengths, paged_side
 from tilewright.ops.quantized.rows import quantised_rows, type_to_quantise
@@ -81,9 +82,11 @@ class _Side(NamedTuple):
             parts = found.q.reshape(shape), found.scales.reshape(*shape[:-1], 1)
             q, scales = (heads_first(part, self.layout) for part in parts)
             return [Move(q, self.cache), Move(scales, self.scales)]
-        if overlaps or self.new.dtype != self.cache.dtype:
+        same = self.new.dtype == self.cache.dtype
+        convert = None if same else conversion_of(self.new.dtype, self.cache.dtype)
+        if overlaps or not (same or convert):
             return [Move(_converted(self.new, self.cache.dtype), self.cache)]
-        return [Move(self.new, self.cache)]
+        return [Move(self.new, self.cache, convert)]
 
 
 class Append(NamedTuple):
@@ -100,7 +103,7 @@ class Append(NamedTuple):
     def run(self) -> Array:
         """The new lengths, after the rows have been written."""
         for pair in zip_longest(*self.moves):
-            copy_rows(self.places, *(move for move in pair if move is not None))
+            make_moves(self.places, *(move for move in pair if move is not None))
         return self.places.after
 
 
@@ -244,7 +247,7 @@ class _Contents(NamedTuple):
     """Lengths, new lengths and pages of a call."""
 
     before: Integers
-    count: Integers
+    added: Integers
     table: Integers
 
 
@@ -302,7 +305,7 @@ def prepare_append(request: AppendRequest, out: Array | None = None) -> Append:
         capacity *= table.array.shape[1]
     contents = _Contents(_lengths(request.kv_lengths, "kv_lengths", batch, capacity), Integers(), table)
     if request.new_lengths is not None:
-        contents = contents._replace(count=_lengths(request.new_lengths, "new_lengths", batch, most))
+        contents = contents._replace(added=_lengths(request.new_lengths, "new_lengths", batch, most))
     after = new_array((batch,), np.int64) if out is None else out
     places = check_append(capacity, most, *contents, pages, after)
     if places is None:
