@@ -69,6 +69,9 @@ if TYPE_CHECKING:
     from tilewright.spec.dtype import DType
     from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Saturate, Scale
     from tilewright.threads.pool import get_num_threads, set_num_threads
+    from tilewright.weights.gguf_file import load_gguf
+    from tilewright.weights.layouts import unpack_awq, unpack_gptq, unpack_hqq
+    from tilewright.weights.safetensors_file import load_safetensors
 
 __version__ = "0.1.0"
 
@@ -128,7 +131,9 @@ __all__ = [
     "kron",
     "layer_norm",
     "linear",
+    "load_gguf",
     "load_graph",
+    "load_safetensors",
     "log_softmax",
     "machine",
     "matmul",
@@ -163,6 +168,9 @@ __all__ = [
     "transpose",
     "trmm",
     "unpack",
+    "unpack_awq",
+    "unpack_gptq",
+    "unpack_hqq",
     "vecdot",
     "vecmat",
 ]
@@ -222,7 +230,9 @@ _HOMES = {
     "kron": "tilewright.ops.einsum.products",
     "layer_norm": "tilewright.ops.rows.public",
     "linear": "tilewright.ops.matmul.linear",
+    "load_gguf": "tilewright.weights.gguf_file",
     "load_graph": "tilewright.graph.compiled",
+    "load_safetensors": "tilewright.weights.safetensors_file",
     "log_softmax": "tilewright.ops.rows.public",
     "machine": "tilewright.machine.host",
     "matmul": "tilewright.ops.matmul.public",
@@ -257,6 +267,9 @@ _HOMES = {
     "transpose": "tilewright.ops.transpose.public",
     "trmm": "tilewright.ops.triangular.public",
     "unpack": "tilewright.ops.quantized.public",
+    "unpack_awq": "tilewright.weights.layouts",
+    "unpack_gptq": "tilewright.weights.layouts",
+    "unpack_hqq": "tilewright.weights.layouts",
     "vecdot": "tilewright.ops.einsum.products",
     "vecmat": "tilewright.ops.einsum.products",
 }

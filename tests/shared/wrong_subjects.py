@@ -9,6 +9,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from wrong_graphs import methods
 
 import tilewright as tw
 from tilewright.ops.attention.state import AttentionState
@@ -372,13 +373,39 @@ def _packing() -> Iterator[Subject]:
         "quantize_weights",
         lambda: tw.quantize_weights,
         {"w": arr(5, 6)},
-        {**quantised, "symmetric": of(True)},
+        {**quantised, "symmetric": of(True), "rounding": of("gptq"), "inputs": arr(3, 5)},
     )
     yield Subject(
         "pack_quantized",
         lambda: tw.pack_quantized,
         {"q": arr(5, 6, dtype="i1"), "scales": arr(1, 6)},
         {"zeros": arr(1, 6, dtype="i1"), **quantised},
+    )
+    chosen = {"pack": of(True, False, "*.weight"), "precision": of(None), "names": of(None, "*")}
+    for name in ("load_safetensors", "load_gguf"):
+        yield Subject(name, partial(getattr, tw, name), {"path": of("/nowhere/at/all")}, chosen)
+    yield Subject(
+        "unpack_gptq",
+        lambda: tw.unpack_gptq,
+        {"qweight": arr(4, 8, dtype="i4"), "qzeros": arr(1, 1, dtype="i4"), "scales": arr(1, 8)},
+        {
+            "g_idx": lambda: np.zeros(32, np.int32),
+            "bits": of(4),
+            "group": of(None, 32),
+            "checkpoint_format": of("gptq", "gptq_v2"),
+        },
+    )
+    yield Subject(
+        "unpack_awq",
+        lambda: tw.unpack_awq,
+        {"qweight": arr(32, 1, dtype="i4"), "qzeros": arr(1, 1, dtype="i4"), "scales": arr(1, 8)},
+        {"group": of(None, 32)},
+    )
+    yield Subject(
+        "unpack_hqq",
+        lambda: tw.unpack_hqq,
+        {"w_q": arr(1, 64, dtype="u1"), "scale": arr(2), "zero": arr(2), "shape": of((2, 64))},
+        {"bits": of(4), "group": of(64), "axis": of(1)},
     )
     yield Subject("unpack", lambda: tw.unpack, {"packed": _packed})
     yield Subject("quantize_rows", lambda: tw.quantize_rows, {"x": arr(4, 5)})
@@ -762,4 +789,5 @@ def _completed(subject: Subject) -> Subject:
 
 def subjects() -> tuple[Subject, ...]:
     """All of them."""
-    return tuple(map(_completed, (*_functions(), *_records(), *_kernels())))
+    graphs = (Subject(*one) for one in methods())
+    return tuple(map(_completed, (*_functions(), *_records(), *_kernels(), *graphs)))

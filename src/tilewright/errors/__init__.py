@@ -229,3 +229,13 @@ from tilewright.errors.tools import (
     WrongMove as WrongMove,
     WrongResult as WrongResult,
 )
+from tilewright.errors.weight_files import (
+    FractionalZeros as FractionalZeros,
+    InputsReordered as InputsReordered,
+    LayoutMismatch as LayoutMismatch,
+    TensorTypeUnsupported as TensorTypeUnsupported,
+    UnknownTensor as UnknownTensor,
+    WeightFileDamaged as WeightFileDamaged,
+    WeightFileNotFound as WeightFileNotFound,
+    WeightFileTruncated as WeightFileTruncated,
+)
