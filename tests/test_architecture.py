@@ -81,6 +81,7 @@ ORDERS = {
         "profile",
         "saved",
         "passes",
+        "calibration",
         "execute",
         "plan",
         "value",
