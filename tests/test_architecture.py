@@ -63,6 +63,7 @@ ORDERS = {
         "contraction",
         "attention",
         "triangular",
+        "sampling",
         "rotary",
         "binary",
         "elementwise",

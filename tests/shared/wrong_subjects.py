@@ -273,6 +273,18 @@ def _functions() -> Iterator[Subject]:
         yield Subject(
             name, lambda: tw.embedding, {"table": table, "indices": of([[0, 1, 3], [2, 2, 0]])}, gathered
         )
+    yield Subject(
+        "sample",
+        lambda: tw.sample,
+        {"logits": arr(4, 5)},
+        {
+            "temperature": of(0, 1.0),
+            "top_k": of(None, 3),
+            "top_p": of(None, 0.5),
+            "min_p": of(None, 0.1),
+            "generator": lambda: np.random.default_rng(0),
+        },
+    )
     for name in ("sum", "mean", "max", "min"):
         yield Subject(
             name,
@@ -423,6 +435,12 @@ def _packing() -> Iterator[Subject]:
     yield Subject("@ PackedMatrix", lambda: tw.pack(arr(5, 6)(), role="a").__matmul__, {"right": arr(6, 3)})
 
 
+def _append_to_int8(*operands: Any) -> Any:
+    """Rows that are quantised into caches; the last two operands are caches of scales."""
+    *others, key_scales, value_scales = operands
+    return tw.append_kv(*others, key_scales=key_scales, value_scales=value_scales)
+
+
 def _merged(*parts: Any) -> Any:
     """A state given by its arrays, merged with another one."""
     states: Any = [parts, _state()]
@@ -483,6 +501,16 @@ def _attention() -> Iterator[Subject]:
             "new_lengths": lambda: np.array([1, 0]),
             "layout": of("bhsd"),
             "block_table": lambda: np.array([[0], [1]]),
+        },
+    )
+    yield Subject(
+        "rows appended to int8",
+        lambda: _append_to_int8,
+        {
+            **{name: arr(2, 2, 5, 8, dtype="i1") for name in ("k_cache", "v_cache")},
+            **{name: arr(2, 2, 1, 8) for name in ("k", "v")},
+            "kv_lengths": arr(2, dtype="i4"),
+            **{name: arr(2, 2, 5) for name in ("key_scales", "value_scales")},
         },
     )
     yield Subject("attention_partial", lambda: tw.attention_partial, qkv, {**common, **packed, **paged})

@@ -87,6 +87,8 @@ assert_type(tw.attention_backward(q, q, q, q, out, lse, scale=0.5), tuple[Array,
 parts = [tw.attention_partial(q, q, q, causal=True, q_offset=0, softcap=3.0)]
 assert_type(tw.merge_attention(parts).out, Array)
 assert_type(tw.append_kv(q.copy(), q.copy(), q, q, 0), Array)
+bytes_ = np.zeros(q.shape, np.int8)
+assert_type(tw.append_kv(bytes_, bytes_, q, q, 0, key_scales=x, value_scales=x), Array)
 
 # Functions of rows and of single elements.
 assert_type(tw.softmax(x, axis=0), Array)
@@ -104,6 +106,7 @@ cos, sin = tw.rotary_tables(8, 4, scaling="yarn", factor=2.0, original_length=4)
 assert_type(tw.rotary(q, cos, sin, [0, 1, 2], layout=layout, interleaved=True), Array)
 assert_type(tw.embedding(x, [0, 1], scale=2.0), Array)
 assert_type(tw.embedding(tw.quantize_rows(x), 1), Array)
+assert_type(tw.sample(x, temperature=0.5, top_k=3, generator=np.random.default_rng(0)), Array)
 names: tuple[ActivationName, ...] = ("relu", "silu")
 layers = [tw.linear(x, x, None, name) for name in names]
 assert_type(tw.gelu(x, "tanh"), Array)
