@@ -22,10 +22,12 @@ class InputStatistics(NamedTuple):
 
     Attributes
     ----------
+    rows : how many.
     largest : |x| at most, by column, float32.
     moments : xᵀx (k, k), float64; None where nothing asks for it.
     """
 
+    rows: int
     largest: Array
     moments: Array | None
 
@@ -104,7 +106,7 @@ def _merged(known: InputStatistics | None, x: Array, *, moments: bool) -> InputS
         )
     products = second_moments(rows) if moments else None
     if known is None:
-        return InputStatistics(largest, products)
+        return InputStatistics(len(rows), largest, products)
     if products is not None:
         products += known.moments
-    return InputStatistics(np.maximum(known.largest, largest), products)
+    return InputStatistics(known.rows + len(rows), np.maximum(known.largest, largest), products)

@@ -10,7 +10,7 @@ import pytest
 import tilewright as tw
 from tilewright.errors import InvalidChoice, InvalidOperand, UnsupportedArgument
 from tilewright.ops.quantized.affine import to_nearest
-from tilewright.ops.quantized.gptq import _inverse_factor, error_feedback, second_moments
+from tilewright.ops.quantized.gptq import _inverse_factor, error_feedback, second_moments, shrunk_moments
 from tilewright.ops.quantized.hqq import _shrunk, fitted
 from tilewright.ops.quantized.quantise import quantised
 from tilewright.spec.weights import Weights
@@ -120,6 +120,15 @@ def test_the_factor_of_the_inverse(depth: int) -> None:
     hessian += 0.01 * hessian.diagonal().mean() * np.eye(depth)
     assert np.array_equal(factor, np.triu(factor))
     np.testing.assert_allclose(factor.T @ factor @ hessian, np.eye(depth), atol=1e-4)
+
+
+def test_moments_of_few_samples() -> None:
+    moments = second_moments(correlated(100, 40))
+    few, many = shrunk_moments(moments, 4), shrunk_moments(moments, 12 * 99)
+    off = ~np.eye(40, dtype=bool)
+    for found, share in ((few, 0.25), (many, 0.99)):
+        np.testing.assert_allclose(found[off], share * moments[off])
+        assert np.array_equal(found.diagonal(), moments.diagonal())
 
 
 def test_inputs_that_are_zero_leave_rounding_to_nearest() -> None:

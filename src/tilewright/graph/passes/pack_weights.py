@@ -18,6 +18,7 @@ from tilewright.graph.passes.balance_columns import Balance, column_balances, di
 from tilewright.graph.passes.patterns import constant_array
 from tilewright.machine.host import host_machine
 from tilewright.ops.packing.matrix import PackedMatrix
+from tilewright.ops.quantized.gptq import shrunk_moments
 from tilewright.ops.quantized.public import pack, quantize_weights
 from tilewright.ops.quantized.quantise import quantized_for
 from tilewright.spec.weights import Elements, Weights
@@ -39,7 +40,8 @@ def packed_weight(weight: Array, precision: str, known: InputStatistics | None =
     With statistics of its inputs it is rounded for products with them.
     """
     if known is not None and known.moments is not None and precision in _FORMS:
-        return quantized_for(weight, _FORMS[precision], known.moments, host_machine())
+        moments = shrunk_moments(known.moments, known.rows)
+        return quantized_for(weight, _FORMS[precision], moments, host_machine())
     if precision == "bf16":
         return pack(weight, form="bf16")
     if precision in ("i8-weights", "i8-dynamic"):
@@ -126,14 +128,14 @@ def pack_weights(
         %1 = constant : float32[1536, 384]      %1 = constant packed : float32[384, 1536]
         %2 = linear(%0, %1)                ->   %2 = linear(%0, %1) by_columns=True
 
+    In "i4-weights" the projections of attention have 8 bits.
+
     Parameters
     ----------
     statistics_of : measures the inputs of the layers of a network. Weights of "i4-weights" and "i8-weights"
-        are then rounded for these inputs, and columns are balanced for "i8-dynamic". Without it, weights of
-        4 bits are fitted, and projections of attention have 8 bits.
+        are then rounded for these inputs, and columns are balanced for "i8-dynamic".
     """
     statistics = {} if statistics_of is None else statistics_of(network)
-    fitted = precision == "i4-weights" and not statistics
-    sensitive = attention_projections(network) if fitted else frozenset()
+    sensitive = attention_projections(network) if precision == "i4-weights" else frozenset()
     balances = column_balances(network, statistics) if precision == "i8-dynamic" else {}
     return rewritten(network, _WeightPacking(network, precision, statistics, sensitive, balances).change)

@@ -26,6 +26,9 @@ _DAMPING = 0.01
 _BLOCK = 128
 #: Rows of the inputs that are multiplied at a time, in float32; sums of these products are float64.
 _INPUT_ROWS = 1024
+#: c of `shrunk_moments`. With 75, 524 and 1760 tokens as samples, the least cosine of MiniLM's embeddings to
+#: those in float32 is 0.966, 0.972, 0.982 with 0; 0.975, 0.983, 0.982 with 0.3; 0.973, 0.981, 0.985 with 1.
+_SHRINKING = 0.3
 #: Rows of triangular matrices that are inverted as general ones.
 _SMALL = 64
 
@@ -37,6 +40,19 @@ def second_moments(inputs: Array) -> Array:
     for rows in spans(len(inputs), _INPUT_ROWS):
         part = inputs[rows]
         found += part.T @ part
+    return found
+
+
+def shrunk_moments(moments: Array, samples: int) -> Array:
+    """Second moments of few samples, with products of different columns nearer to 0.
+
+    (1 - ρ) M + ρ diag(M), ρ = c k / (c k + samples): of fewer samples than columns, the products are largely
+    chance, and errors that cancel in them grow elsewhere.
+    """
+    depth = len(moments)
+    share = _SHRINKING * depth / max(_SHRINKING * depth + samples, 1)
+    found: Array = (1 - share) * moments
+    found[np.diag_indices(depth)] = moments.diagonal()
     return found
 
 
