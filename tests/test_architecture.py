@@ -82,6 +82,7 @@ ORDERS = {
         "profile",
         "saved",
         "passes",
+        "calibration",
         "execute",
         "plan",
         "value",

@@ -136,15 +136,18 @@ class Graph:
             raise GraphWithoutOutput
         return without_dead(Network(tuple(self._nodes), tuple(self._outputs)))
 
-    def compile(self, *, precision: str = "f32") -> CompiledGraph:
+    def compile(self, *, precision: str = "f32", calibration: Any = None) -> CompiledGraph:
         """The graph as one function; see `CompiledGraph`.
 
         Parameters
         ----------
         precision : element type of weights and products: "f32" (as they are), "bf16", "i8-weights",
-            "i4-weights" or "i8-dynamic".
+            "i4-weights" or "i8-dynamic"; see docs/weights.md.
+        calibration : sample calls for the last three: a list of tuples of inputs, of dicts of inputs by
+            name, or of arrays where there is one input. The graph runs them in float32; weights are then
+            rounded, or columns scaled, for what its layers were multiplied with.
         """
-        return compile_network(self.network, precision)
+        return compile_network(self.network, precision, calibration)
 
     # --- products -------------------------------------------------------------------------------------
 
