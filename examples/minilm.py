@@ -134,7 +134,10 @@ def main() -> None:
     """Embed sentences; print the nearest pairs and the speed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("sentences", nargs="*", default=list(SENTENCES))
-    parser.add_argument("--precision", default="f32", help="f32, bf16, i8-weights or i4-weights")
+    parser.add_argument("--precision", default="f32", help="f32, bf16, i8-weights, i4-weights or i8-dynamic")
+    parser.add_argument(
+        "--calibrated", action="store_true", help="round the weights for the example's sentences"
+    )
     options = parser.parse_args()
     from tokenizers import Tokenizer
 
@@ -142,7 +145,8 @@ def main() -> None:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     started = time.perf_counter()
-    run = packed_model(load_weights(folder), options.precision)
+    samples = packed_inputs([one.ids for one in tokenizer.encode_batch(SENTENCES)])
+    run = packed_model(load_weights(folder), options.precision, [samples] if options.calibrated else None)
     inputs = packed_inputs([one.ids for one in tokenizer.encode_batch(options.sentences)])
     found = run(*inputs)
     print(f"compiled and run in {time.perf_counter() - started:.2f} s")
