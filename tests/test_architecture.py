@@ -82,6 +82,7 @@ ORDERS = {
         "profile",
         "saved",
         "passes",
+        "drawing",
         "calibration",
         "execute",
         "plan",
