@@ -94,6 +94,16 @@ def test_keys_and_values_of_another_input_are_projections() -> None:
     assert len(attention_projections(network)) == 3
 
 
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_deep_weights_of_eight_bits_have_groups(calibrated: bool) -> None:
+    for depth, form in ((512, "i8"), (576, "i8g512")):
+        g = Graph()
+        g.output(g.linear(g.input("x", shape=("n", depth)), floats(8, depth)))
+        samples = [floats(5, depth)] if calibrated else None
+        assert forms(g.compile(precision="i8-weights", calibration=samples).network) == [form]
+    assert forms(g.compile(precision="i8-dynamic", calibration=samples).network) == ["i8"]
+
+
 def test_weights_of_four_bits_are_fitted() -> None:
     g = graph_of(lambda g, x: g.linear(x, WEIGHT))
     found = g.compile(precision="i4-weights")(np.eye(WIDTH, dtype=np.float32))
