@@ -123,6 +123,16 @@ from tilewright.errors.loops import (
     SourceMissing as SourceMissing,
     TargetNotOfModule as TargetNotOfModule,
 )
+from tilewright.errors.models import (
+    ExternalData as ExternalData,
+    InferenceInput as InferenceInput,
+    InvalidModel as InvalidModel,
+    LoadArgument as LoadArgument,
+    ModelDevice as ModelDevice,
+    ModelNotReadable as ModelNotReadable,
+    ModelResult as ModelResult,
+    UnsupportedModel as UnsupportedModel,
+)
 from tilewright.errors.operands import (
     BatchMismatch as BatchMismatch,
     ForeignArray as ForeignArray,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tilewright.graph.nodes.rows import NormName, ReductionName
     from tilewright.spec.dtype import DType
-    from tilewright.typing import ActivationName, AttentionLayoutName, ElementType
+    from tilewright.typing import ActivationName, AttentionLayoutName, CausalName, ElementType
 
 
 class Value:
@@ -237,7 +237,7 @@ class Graph:
         v: Any,
         *,
         mask: Any = None,
-        causal: bool = False,
+        causal: bool | CausalName = False,
         scale: float | None = None,
         window: tuple[int | None, int | None] | None = None,
         softcap: float | None = None,
@@ -451,7 +451,7 @@ class Graph:
 
 
 def graph_dtype(dtype: Any) -> np.dtype[Any]:
-    """The NumPy dtype of an element type as users write them; also bool and the integers without a kernel.
+    """The NumPy dtype of an element type as users write them; also those without a kernel, as bool and int2.
 
     >>> graph_dtype("bf16"), graph_dtype("bool"), graph_dtype("i64")
     (dtype(bfloat16), dtype('bool'), dtype('int64'))
@@ -460,7 +460,7 @@ def graph_dtype(dtype: Any) -> np.dtype[Any]:
         return np.dtype(parse_dtype(dtype).numpy)
     except TypeError:
         found: np.dtype[Any] = np.dtype(dtype)
-        if found.kind not in "biufc":
+        if found.kind not in "biufc" and found.type.__module__ != "ml_dtypes":
             raise
         return found
 

@@ -14,7 +14,7 @@ from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.sizes import Sizes, product
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.ops.attention.public import attention
-from tilewright.typing import AttentionLayoutName
+from tilewright.typing import AttentionLayoutName, CausalName
 
 _attention = in_python(attention)
 
@@ -32,7 +32,7 @@ class AttentionNode(Node):
     """
 
     masked: bool = False
-    causal: bool = False
+    causal: bool | CausalName = False
     scale: float | None = None
     window: tuple[int | None, int | None] | None = None
     softcap: float | None = None
@@ -58,7 +58,8 @@ class AttentionNode(Node):
             q, k, v = (np.moveaxis(one, -2, -3) for one in (q, k, v))
         if q.ndim > 2:
             k, v = (np.repeat(one, q.shape[-3] // one.shape[-3], axis=-3) for one in (k, v))
-        scores = np.matmul(q, np.swapaxes(k, -1, -2)) * (self.scale or q.shape[-1] ** -0.5)
+        scale = q.shape[-1] ** -0.5 if self.scale is None else self.scale
+        scores = np.matmul(q, np.swapaxes(k, -1, -2)) * scale
         if self.softcap:
             scores = self.softcap * np.tanh(scores / self.softcap)
         if self.masked:
@@ -75,8 +76,9 @@ class AttentionNode(Node):
         return np.asarray(found, arrays[0].dtype)
 
     def _seen(self, queries: int, keys: int) -> Array:
-        """Which keys a query attends to: the first query stands beside the first key."""
-        distance = np.arange(keys)[np.newaxis, :] - np.arange(queries)[:, np.newaxis]
+        """Which keys a query attends to: the last query is at the last key, unless the first ones are aligned."""
+        offset = 0 if self.causal == "upper_left" else keys - queries
+        distance = np.arange(keys)[np.newaxis, :] - np.arange(queries)[:, np.newaxis] - offset
         seen = distance <= 0 if self.causal else np.ones((queries, keys), bool)
         left, right = self.window or (None, None)
         seen &= True if left is None else distance >= -left

@@ -1,0 +1,92 @@
+"""Model files: read, parsed, and checked as far as no node is concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tilewright.errors import InvalidModel, ModelNotReadable, UnsupportedModel
+from tilewright.onnx.library import onnx, protobuf
+
+#: The default domain has two names.
+DEFAULT_DOMAINS = ("", "ai.onnx")
+#: The first operator set whose operators are read; `onnx.version_converter` converts older models.
+FIRST_OPSET = 13
+#: The format's version which has operator sets.
+_FIRST_IR = 3
+
+
+class Model(NamedTuple):
+    """A parsed model.
+
+    Attributes
+    ----------
+    label : what messages call it.
+    folder : where its external data may lie; None if it was not read from a file.
+    opsets : versions of operator sets by domain.
+    """
+
+    proto: onnx.ModelProto
+    label: str
+    folder: Path | None
+    opsets: Mapping[str, int]
+
+
+def read_model(given: str | PathLike[str] | onnx.ModelProto) -> Model:
+    """A model from a path or a parsed message; functions of the model are inlined.
+
+    Raises
+    ------
+    ModelNotReadable, InvalidModel
+    UnsupportedModel : an operator set that is too old or too new.
+    """
+    folder = None
+    if isinstance(given, onnx.ModelProto):
+        proto, label = given, "the model"
+    else:
+        label, folder = str(given), Path(given).parent
+        proto = onnx.ModelProto()
+        try:
+            proto.ParseFromString(Path(given).read_bytes())
+        except OSError as error:
+            raise ModelNotReadable(path=label, reason=error.strerror or str(error)) from error
+        except (protobuf.DecodeError, RecursionError) as error:
+            raise InvalidModel(model=label, reason="it is damaged, or no ONNX file") from error
+    if proto.ir_version < _FIRST_IR:
+        raise InvalidModel(model=label, reason=f"version {proto.ir_version} of the format")
+    if not proto.HasField("graph") or not proto.graph.output:
+        raise InvalidModel(model=label, reason="it has no graph with outputs")
+    opsets = _opsets(proto, label)
+    if proto.functions:
+        try:
+            proto = onnx.inliner.inline_local_functions(proto)
+        except (RuntimeError, ValueError, protobuf.DecodeError) as error:
+            raise InvalidModel(model=label, reason=f"its functions: {error}") from error
+    return Model(proto, label, folder, opsets)
+
+
+def _opsets(proto: onnx.ModelProto, label: str) -> dict[str, int]:
+    found = {
+        "" if entry.domain in DEFAULT_DOMAINS else entry.domain: entry.version for entry in proto.opset_import
+    }
+    if not found:
+        raise InvalidModel(model=label, reason="it imports no operator set")
+    last = onnx.defs.onnx_opset_version()
+    version = found.get("", last)
+    if not FIRST_OPSET <= version <= last:
+        advice = "; convert it with onnx.version_converter" if version < FIRST_OPSET else ""
+        listed = f"operator set {version} is not between {FIRST_OPSET} and {last}{advice}"
+        raise UnsupportedModel(model=label, listed=listed, nodes=())
+    return found
+
+
+def attribute_value(attribute: Any) -> Any:
+    """The value of an attribute: numbers, text, sequences of these, or a message."""
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if attribute.type == onnx.AttributeProto.STRINGS:
+        return [one.decode("utf-8", "replace") for one in value]
+    return value
