@@ -81,9 +81,7 @@ class ModelGraph(Graph):
             SizesNode, (), elements=elements, lengths=array.elements.shape, dtype=np.dtype(array.dtype)
         )
 
-    def iota(
-        self, length: SizeLike, start: SizeLike = 0, step: int = 1, dtype: Any = np.int64
-    ) -> Value:
+    def iota(self, length: SizeLike, start: SizeLike = 0, step: int = 1, dtype: Any = np.int64) -> Value:
         """start, start + step, ...: `length` integers."""
         options = {"length": size_of(length), "start": size_of(start), "step": step}
         return self._node(IotaNode, (), **options, dtype=np.dtype(dtype))

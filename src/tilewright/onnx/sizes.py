@@ -113,6 +113,8 @@ _COMPARISONS: dict[str, Callable[[Polynomial, Polynomial], bool]] = {
     "LessOrEqual": lambda a, b: not _is_less(b, a),
     "GreaterOrEqual": lambda a, b: not _is_less(a, b),
 }
+
+
 def combined(operator: str, operands: Sequence[Array]) -> Array:
     """A function of sizes, element by element.
 

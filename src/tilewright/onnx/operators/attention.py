@@ -258,7 +258,9 @@ def rotary_embedding(call: NodeCall) -> Results:
         positions = call.value(3)
         cosines, sines = g.take(cosines, positions, 0), g.take(sines, positions, 0)
     half = depth // 2
-    cosines, sines = (g.slice(one, (slice(None), slice(None), None, slice(0, half))) for one in (cosines, sines))
+    cosines, sines = (
+        g.slice(one, (slice(None), slice(None), None, slice(0, half))) for one in (cosines, sines)
+    )
     turned = _rotated(call, g.slice(rows, (..., slice(0, depth))), (cosines, sines), interleaved=interleaved)
     if depth < size:
         turned = g.concatenate([turned, g.slice(rows, (..., slice(depth, size)))], -1)

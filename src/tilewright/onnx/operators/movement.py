@@ -156,9 +156,7 @@ def slice_axes(call: NodeCall) -> Results:
     return x
 
 
-def _sliced(
-    call: NodeCall, x: Value, axis: int, start: Polynomial, end: Polynomial, step: int
-) -> Value:
+def _sliced(call: NodeCall, x: Value, axis: int, start: Polynomial, end: Polynomial, step: int) -> Value:
     if step == 0:
         raise NotSupported("a step of 0")
     length = x.shape[axis]

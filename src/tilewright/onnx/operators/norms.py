@@ -66,14 +66,14 @@ def layer_normalization(call: NodeCall) -> Results:
     return found
 
 
-@OPERATORS.add("RMSNormalization", "SimplifiedLayerNormalization", "com.microsoft:SimplifiedLayerNormalization")
+@OPERATORS.add(
+    "RMSNormalization", "SimplifiedLayerNormalization", "com.microsoft:SimplifiedLayerNormalization"
+)
 def rms_normalization(call: NodeCall) -> Results:
     """x / √(mean of squares + eps) · weight along the last axes."""
     call.ignore("stash_type")
     x = call.value(0)
-    return rms_norm_of(
-        call, x, call.optional(1), _last_axes(call, x), float(call.attribute("epsilon", _EPS))
-    )
+    return rms_norm_of(call, x, call.optional(1), _last_axes(call, x), float(call.attribute("epsilon", _EPS)))
 
 
 @OPERATORS.add("com.microsoft:SkipLayerNormalization", "com.microsoft:SkipSimplifiedLayerNormalization")

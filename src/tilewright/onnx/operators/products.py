@@ -142,7 +142,11 @@ def matmul_of_few_bits(call: NodeCall) -> Results:
             raise NotSupported("zero points that are floats")
         zeros = _unpacked(given.reshape(n, -1), bits)[:, :blocks].T
     weight = pack_quantized(
-        np.ascontiguousarray(q), scales, None if zeros is None else np.ascontiguousarray(zeros), bits=bits, group=group
+        np.ascontiguousarray(q),
+        scales,
+        None if zeros is None else np.ascontiguousarray(zeros),
+        bits=bits,
+        group=group,
     )
     return call.graph.linear(call.value(0), weight, call.optional(5))
 

@@ -33,7 +33,9 @@ def _of_nothing(call: NodeCall, function: str, x: Value, axes: list[int], *, kee
         number = not least
     else:
         number = np.iinfo(x.dtype).min if least else np.iinfo(x.dtype).max
-    shape = [size_of(1) if at in axes else size for at, size in enumerate(x.shape) if keepdims or at not in axes]
+    shape = [
+        size_of(1) if at in axes else size for at, size in enumerate(x.shape) if keepdims or at not in axes
+    ]
     return call.graph.expand(call.graph.constant(np.asarray(number).astype(x.dtype)), shape)
 
 

@@ -73,7 +73,9 @@ def _integers(call: NodeCall, start: Polynomial, limit: Polynomial, delta: Polyn
         raise NotSupported("a step that is 0 or depends on sizes")
     span = (limit - start) if step > 0 else (start - limit)
     known = span.constant
-    length = size_of(max(-(-known // abs(step)), 0)) if known is not None else quotient(span, size_of(abs(step)))
+    length = (
+        size_of(max(-(-known // abs(step)), 0)) if known is not None else quotient(span, size_of(abs(step)))
+    )
     if length is None:
         raise NotSupported(f"a range of {span} in steps of {step} has no length that is a polynomial")
     return call.graph.iota(length, start, step, dtype)
@@ -159,7 +161,9 @@ def _sliced(call: NodeCall, operands: list[Array]) -> Array:
 
 
 def _reduced(call: NodeCall, operands: list[Array]) -> Array:
-    operator = {"ReduceProd": "Mul", "ReduceSum": "Add", "ReduceMax": "Max", "ReduceMin": "Min"}[call.operator]
+    operator = {"ReduceProd": "Mul", "ReduceSum": "Add", "ReduceMax": "Max", "ReduceMin": "Min"}[
+        call.operator
+    ]
     axes = _axes(call)
     x = operands[0]
     if x.ndim != 1 or (axes is not None and axes not in ([0], [-1])) or not x.size:
@@ -188,8 +192,7 @@ _STRUCTURAL: dict[str, Callable[[NodeCall, list[Array]], Any]] = {
     "Unsqueeze": _unsqueezed,
     "Reshape": lambda call, operands: operands[0].reshape(call.integers(1)),
     "Flatten": lambda _, operands: operands[0].reshape(1, -1),
-    "Expand": lambda call, operands: operands[0]
-    * np.ones(tuple(call.integers(1)), np.int64).astype(object),
+    "Expand": lambda call, operands: operands[0] * np.ones(tuple(call.integers(1)), np.int64).astype(object),
     "Tile": lambda call, operands: np.tile(operands[0], call.integers(1)),
     "ReduceProd": _reduced,
     "ReduceSum": _reduced,
