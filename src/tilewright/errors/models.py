@@ -76,9 +76,9 @@ class UnsupportedModel(TilewrightError, NotImplementedError):
 
 
 class LoadArgument(TilewrightError, ValueError):
-    """Shapes or constants are given for inputs that a model does not have, or do not fit them."""
+    """A model is given as neither file nor message, or shapes or constants fit none of its inputs."""
 
-    message = "{argument} for input {name}: {reason}"
+    message = "{argument}: {reason}"
 
 
 class ModelDevice(TilewrightError, ValueError):

@@ -12,7 +12,7 @@ from tilewright.calls.operands import Array
 from tilewright.errors import ModelDevice, UnsupportedModel
 from tilewright.graph.compiled import CompiledGraph
 from tilewright.onnx.library import onnx as library
-from tilewright.onnx.load import load
+from tilewright.onnx.load import model_graph
 
 
 class PreparedModel(onnx.backend.base.BackendRep):
@@ -28,7 +28,7 @@ class PreparedModel(onnx.backend.base.BackendRep):
         self._fixed: tuple[str, ...] = ()
         self._compiled: dict[tuple[Any, ...], CompiledGraph] = {}
         try:
-            self._compiled[()] = load(model).compile()
+            self._compiled[()] = model_graph(model).compile()
         except UnsupportedModel as error:
             needs = _needs(error)
             if not needs:
@@ -56,7 +56,7 @@ class PreparedModel(onnx.backend.base.BackendRep):
             if key in self._compiled:
                 return self._compiled[key]
             try:
-                self._compiled[key] = load(self._model, constants=fixed).compile()
+                self._compiled[key] = model_graph(self._model, constants=fixed).compile()
             except UnsupportedModel as error:
                 fresh = tuple(name for name in _needs(error) if name not in self._fixed)
                 if not fresh:
@@ -88,7 +88,7 @@ class Backend(onnx.backend.base.Backend):
 
     @classmethod
     def is_compatible(cls, model: library.ModelProto, device: str = "CPU", **options: Any) -> bool:  # noqa: ARG003
-        """Whether every node of a model is supported, or would be once inputs are known."""
+        """Return whether every node of a model is supported, or would be once inputs are known."""
         try:
             cls.prepare(model, device)
         except (UnsupportedModel, ModelDevice):
@@ -109,5 +109,5 @@ class Backend(onnx.backend.base.Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether a device is a CPU."""
+        """Return whether a device is a CPU."""
         return device.partition(":")[0].upper() == "CPU"

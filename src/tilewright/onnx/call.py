@@ -37,7 +37,7 @@ class UnsupportedNode(NamedTuple):
     needs: tuple[str, ...] = ()
 
 
-class NotSupported(Exception):  # noqa: N818 - becomes a record of `UnsupportedModel`
+class NotSupported(Exception):
     """The reason why a node cannot be imported."""
 
     def __init__(self, reason: str, needs: tuple[str, ...] = ()) -> None:

@@ -1,15 +1,16 @@
-"""`tilewright.onnx.load`: a model becomes a graph."""
+"""`tilewright.onnx.load`: a model becomes a graph, and the graph a function."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from tilewright.errors import InvalidModel, LoadArgument, TilewrightError, UnsupportedModel
+from tilewright.errors.callers import named_in_errors
 from tilewright.graph.builder import Graph
+from tilewright.graph.compiled import CompiledGraph
 from tilewright.graph.sizes import SizeLike
 from tilewright.onnx.call import NodeCall, NotSupported, Tensor, UnsupportedNode
 from tilewright.onnx.library import onnx
@@ -17,54 +18,75 @@ from tilewright.onnx.model_graph import ModelGraph
 from tilewright.onnx.operators.shapes import size_result
 from tilewright.onnx.operators.table import OPERATORS
 from tilewright.onnx.sizes import SizeArray
-from tilewright.onnx.source import DEFAULT_DOMAINS, Model, read_model
+from tilewright.onnx.source import DEFAULT_DOMAINS, Model, ModelSource, read_model
 from tilewright.onnx.tensors import element_dtype, tensor_array
 
 #: Names of nodes that a message has for each reason, at most.
 _MOST_NAMES = 3
 
 
+@named_in_errors
 def load(
-    model: str | PathLike[str] | onnx.ModelProto,
+    model: ModelSource,
     *,
+    precision: str = "f32",
     shapes: Mapping[str, Sequence[SizeLike]] | None = None,
     constants: Mapping[str, Any] | None = None,
-) -> Graph:
-    """An ONNX model as a graph, which `Graph.compile` makes a function.
+) -> CompiledGraph:
+    """An ONNX model as one function of its inputs.
 
-    Sizes that the model names are sizes of the graph, so that one compiled graph serves all of them. What a
-    model computes of shapes is evaluated now.
+    Sizes that the model names may differ from call to call. What a model computes of shapes is evaluated now.
 
     Parameters
     ----------
-    model : path of a model file, or a parsed model.
-        Data in other files must lie in the model's folder.
+    model : path or bytes of a model file, or a parsed model.
+        Data in other files must lie in the model's folder, so such a model is loaded by its path.
+    precision : element type of float32 weights and their products: "f32" (as they are), "bf16",
+        "i8-weights", "i4-weights" or "i8-dynamic".
     shapes : other shapes of inputs by name, of integers and names of sizes.
-    constants : values of inputs by name, for inputs that decide about shapes. They are no inputs of the graph.
+    constants : values of inputs by name, for inputs that decide about shapes: no inputs of the function.
 
     Returns
     -------
-    Graph
+    CompiledGraph
         Its inputs and outputs have the model's names and order.
 
     Raises
     ------
     UnsupportedModel : lists every node that cannot be imported, with the reason.
     InvalidModel, ModelNotReadable, ExternalData : a damaged or missing file.
-    LoadArgument : shapes or constants that fit no input.
+    LoadArgument : shapes or constants that fit no input, or a model of another type.
 
     Examples
     --------
-    >>> import numpy as np, onnx, tilewright.onnx
+    >>> import numpy as np, onnx, tilewright as tw
     >>> model = onnx.parser.parse_model('''
     ...     <ir_version: 8, opset_import: ["" : 18]>
     ...     agraph (float[batch, 2] x) => (float[batch, 2] y) { y = Relu(x) }''')
-    >>> tilewright.onnx.load(model).compile()(np.array([[-1, 2]], np.float32))
+    >>> tw.onnx.load(model)(np.array([[-1, 2]], np.float32))
     array([[0., 2.]], dtype=float32)
     """
-    found = read_model(model)
-    importer = _Importer(found, dict(shapes or {}), dict(constants or {}))
-    return importer.run()
+    return model_graph(model, shapes, constants).compile(precision=precision)
+
+
+@named_in_errors
+def read(
+    model: ModelSource,
+    *,
+    shapes: Mapping[str, Sequence[SizeLike]] | None = None,
+    constants: Mapping[str, Any] | None = None,
+) -> Graph:
+    """The graph of an ONNX model before any pass, for `Graph.compile`; arguments and errors as of `load`."""
+    return model_graph(model, shapes, constants)
+
+
+def model_graph(
+    model: ModelSource,
+    shapes: Mapping[str, Sequence[SizeLike]] | None = None,
+    constants: Mapping[str, Any] | None = None,
+) -> Graph:
+    """The graph of a model; see `read`."""
+    return _Importer(read_model(model), dict(shapes or {}), dict(constants or {})).run()
 
 
 class _Importer:
@@ -103,7 +125,9 @@ class _Importer:
         for name in {**self._shapes, **self._constants}:
             if name not in {one.name for one in given}:
                 known = ", ".join(one.name for one in given) or "none"
-                raise LoadArgument(argument="value", name=name, reason=f"the model's inputs are {known}")
+                raise LoadArgument(
+                    argument=f"value for input {name}", reason=f"the model's inputs are {known}"
+                )
         for one in given:
             self._input(one)
         for node in graph.node:
@@ -144,7 +168,7 @@ class _Importer:
             self._enter(name, self.graph.constant(self._constant(name, dtype, declared), name))
             return
         if shape is not None and kind.HasField("shape") and not _fits(shape, declared):
-            raise LoadArgument(argument="shape", name=name, reason=f"the model declares {declared}")
+            raise LoadArgument(argument=f"shape of input {name}", reason=f"the model declares {declared}")
         try:
             self._enter(name, self.graph.input(name, dtype, declared if shape is None else list(shape)))
         except TilewrightError as error:
@@ -164,10 +188,10 @@ class _Importer:
         array = np.asarray(self._constants[name])
         if array.dtype != dtype:
             reason = f"it has dtype {array.dtype}, must be {dtype}"
-            raise LoadArgument(argument="constant", name=name, reason=reason)
+            raise LoadArgument(argument=f"constant of input {name}", reason=reason)
         if declared and not _fits(array.shape, declared):
             reason = f"it has shape {array.shape}, the model declares {declared}"
-            raise LoadArgument(argument="constant", name=name, reason=reason)
+            raise LoadArgument(argument=f"constant of input {name}", reason=reason)
         return array
 
     # --- nodes ----------------------------------------------------------------------------------------
@@ -193,7 +217,7 @@ class _Importer:
             self._refuse(node, domain, error.reason, error.needs)
         except TilewrightError as error:
             self._refuse(node, domain, str(error))
-        except Exception as error:  # noqa: BLE001 - a model is data: whatever a node's values raise is its fault
+        except Exception as error:
             self._refuse(node, domain, f"{type(error).__name__}: {error}")
         for number, name in enumerate(node.output):
             if name:

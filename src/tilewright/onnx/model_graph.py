@@ -1,4 +1,4 @@
-"""The graph that a model becomes: `Graph` with the nodes that only models need, and values known while loading."""
+"""The graph of a model: `Graph` with the nodes that only models need, and values known while loading."""
 
 from __future__ import annotations
 

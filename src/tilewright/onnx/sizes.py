@@ -13,7 +13,7 @@ from tilewright.graph.sizes import quotient, size_of
 from tilewright.loops.nests.polynomial import Polynomial
 
 
-class Undecided(Exception):  # noqa: N818 - not an error: the operator is computed when the graph runs
+class Undecided(Exception):
     """A result is no polynomial in the sizes, or depends on what they are."""
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from tilewright.errors import InvalidModel, ModelNotReadable, UnsupportedModel
+from tilewright.errors import InvalidModel, LoadArgument, ModelNotReadable, UnsupportedModel, shown
 from tilewright.onnx.library import onnx, protobuf
+from tilewright.reading import open_regular
+from tilewright.spec.arguments import check_path
 
 #: The default domain has two names.
 DEFAULT_DOMAINS = ("", "ai.onnx")
@@ -16,6 +18,10 @@ DEFAULT_DOMAINS = ("", "ai.onnx")
 FIRST_OPSET = 13
 #: The format's version which has operator sets.
 _FIRST_IR = 3
+
+
+#: What a model is read from: the path or the bytes of a file, or a parsed message.
+ModelSource: TypeAlias = "str | PathLike[str] | bytes | onnx.ModelProto"
 
 
 class Model(NamedTuple):
@@ -34,26 +40,16 @@ class Model(NamedTuple):
     opsets: Mapping[str, int]
 
 
-def read_model(given: str | PathLike[str] | onnx.ModelProto) -> Model:
-    """A model from a path or a parsed message; functions of the model are inlined.
+def read_model(given: ModelSource) -> Model:
+    """A model from a path, bytes or a parsed message; functions of the model are inlined.
 
     Raises
     ------
     ModelNotReadable, InvalidModel
     UnsupportedModel : an operator set that is too old or too new.
+    LoadArgument : neither of these.
     """
-    folder = None
-    if isinstance(given, onnx.ModelProto):
-        proto, label = given, "the model"
-    else:
-        label, folder = str(given), Path(given).parent
-        proto = onnx.ModelProto()
-        try:
-            proto.ParseFromString(Path(given).read_bytes())
-        except OSError as error:
-            raise ModelNotReadable(path=label, reason=error.strerror or str(error)) from error
-        except (protobuf.DecodeError, RecursionError) as error:
-            raise InvalidModel(model=label, reason="it is damaged, or no ONNX file") from error
+    proto, label, folder = _parsed(given)
     if proto.ir_version < _FIRST_IR:
         raise InvalidModel(model=label, reason=f"version {proto.ir_version} of the format")
     if not proto.HasField("graph") or not proto.graph.output:
@@ -65,6 +61,33 @@ def read_model(given: str | PathLike[str] | onnx.ModelProto) -> Model:
         except (RuntimeError, ValueError, protobuf.DecodeError) as error:
             raise InvalidModel(model=label, reason=f"its functions: {error}") from error
     return Model(proto, label, folder, opsets)
+
+
+def _parsed(given: ModelSource) -> tuple[onnx.ModelProto, str, Path | None]:
+    """The message, what errors call it, and the folder of its file."""
+    if isinstance(given, onnx.ModelProto):
+        return given, "the model", None
+    if isinstance(given, (bytes, bytearray, memoryview)):
+        return _message(bytes(given), "the model"), "the model", None
+    if not isinstance(given, (str, PathLike)):
+        reason = f"found {shown(given)}, must be a path, bytes or an onnx.ModelProto"
+        raise LoadArgument(argument="model", reason=reason)
+    label = check_path(given)
+    try:
+        with open_regular(label) as stream:
+            raw = stream.read()
+    except OSError as error:
+        raise ModelNotReadable(path=label, reason=error.strerror or str(error)) from error
+    return _message(raw, label), label, Path(label).parent
+
+
+def _message(raw: bytes, label: str) -> onnx.ModelProto:
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(raw)
+    except (protobuf.DecodeError, RecursionError, MemoryError) as error:
+        raise InvalidModel(model=label, reason="it is damaged, or no ONNX file") from error
+    return proto
 
 
 def _opsets(proto: onnx.ModelProto, label: str) -> dict[str, int]:

@@ -99,7 +99,7 @@ class ArgReduceNode(Node):
             numpy_call(np.subtract, x.shape[axis] - 1, out, out=out)
 
 
-def _sorted_to(out: Array, x: Array, axis: int, largest: bool, positions: bool) -> None:  # noqa: FBT001
+def _sorted_to(out: Array, x: Array, axis: int, largest: bool, positions: bool) -> None:
     """Writes the first elements of a sorted axis, or their positions, into `out`."""
     # Reversed twice, so that of equal elements the first comes first for either order.
     if largest:
@@ -131,7 +131,7 @@ class SortedNode(Node):
         x = types[0]
         axis = self.axis(self.axis_, len(x.shape))
         length = x.shape[axis].constant
-        self.require(0 <= self.count, f"{self.count} elements")
+        self.require(self.count >= 0, f"{self.count} elements")
         self.require(length is None or self.count <= length, f"{self.count} of {length} elements")
         dtype = np.dtype(np.int64) if self.positions else x.dtype
         return ValueType(dtype, (*x.shape[:axis], ONE * self.count, *x.shape[axis + 1 :]))

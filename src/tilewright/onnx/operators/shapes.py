@@ -176,15 +176,11 @@ def _gathered(call: NodeCall, operands: list[Array]) -> Array:
     return np.take(operands[0], call.array(1).astype(np.int64), axis=call.attribute("axis", 0))
 
 
-def _rounded(call: NodeCall, operands: list[Array]) -> Array:
-    return operands[0]
-
-
 _STRUCTURAL: dict[str, Callable[[NodeCall, list[Array]], Any]] = {
     "Abs": lambda _, operands: absolute(operands[0]),
     "Neg": lambda _, operands: -operands[0],
-    "Cast": _rounded,
-    "Identity": _rounded,
+    "Cast": lambda _, operands: operands[0],
+    "Identity": lambda _, operands: operands[0],
     "Gather": _gathered,
     "Slice": _sliced,
     "Concat": lambda call, operands: np.concatenate(operands, call.integer("axis")),
