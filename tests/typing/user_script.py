@@ -102,6 +102,16 @@ names: tuple[ActivationName, ...] = ("relu", "silu")
 layers = [tw.linear(x, x, None, name) for name in names]
 assert_type(tw.gelu(x, "tanh"), Array)
 
+# Models.
+model = tw.Graph()
+model.output(model.relu(model.input("x", "f32", ("n", 4))))
+compiled = model.compile(precision="bf16")
+assert_type(compiled, tw.CompiledGraph)
+compiled.save("model.twgraph")
+assert_type(tw.load_graph("model.twgraph", mmap=False), tw.CompiledGraph)
+assert_type(tw.onnx.load("model.onnx", precision="f32", shapes={"x": ("n", 4)}), tw.CompiledGraph)
+assert_type(tw.onnx.read(b"", constants={"x": x}), tw.Graph)
+
 # Compiled kernels and contractions, and what the package says of itself.
 types: tuple[DTypeName, ...] = ("f32", "bfloat16")
 problems = [tw.Gemm(dtype=dtype) for dtype in types]

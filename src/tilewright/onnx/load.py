@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.errors import InvalidModel, LoadArgument, TilewrightError, UnsupportedModel
+from tilewright.calls.foreign import as_array
+from tilewright.errors import InvalidModel, LoadArgument, TilewrightError, UnsupportedModel, shown
 from tilewright.errors.callers import named_in_errors
 from tilewright.graph.builder import Graph
 from tilewright.graph.compiled import CompiledGraph
@@ -86,7 +87,22 @@ def model_graph(
     constants: Mapping[str, Any] | None = None,
 ) -> Graph:
     """The graph of a model; see `read`."""
-    return _Importer(read_model(model), dict(shapes or {}), dict(constants or {})).run()
+    given = _by_name(shapes, "shapes"), _by_name(constants, "constants")
+    return _Importer(read_model(model), *given).run()
+
+
+def _by_name(given: Any, argument: str) -> dict[str, Any]:
+    """An argument that is a mapping of inputs' names.
+
+    Raises
+    ------
+    LoadArgument
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise LoadArgument(argument=argument, reason=f"found {shown(given)}, must be a dict by inputs' names")
+    return dict(given)
 
 
 class _Importer:
@@ -167,6 +183,9 @@ class _Importer:
         if name in self._constants:
             self._enter(name, self.graph.constant(self._constant(name, dtype, declared), name))
             return
+        if shape is not None and not _is_shape(shape):
+            reason = f"found {shown(shape)}, must be integers and names of sizes"
+            raise LoadArgument(argument=f"shape of input {name}", reason=reason)
         if shape is not None and kind.HasField("shape") and not _fits(shape, declared):
             raise LoadArgument(argument=f"shape of input {name}", reason=f"the model declares {declared}")
         try:
@@ -185,7 +204,7 @@ class _Importer:
         return found
 
     def _constant(self, name: str, dtype: np.dtype[Any], declared: list[SizeLike]) -> Any:
-        array = np.asarray(self._constants[name])
+        array = as_array(self._constants[name], name)
         if array.dtype != dtype:
             reason = f"it has dtype {array.dtype}, must be {dtype}"
             raise LoadArgument(argument=f"constant of input {name}", reason=reason)
@@ -215,6 +234,8 @@ class _Importer:
                 results = call.checked(operator(call)) if found is None else (found,)
         except NotSupported as error:
             self._refuse(node, domain, error.reason, error.needs)
+        except InvalidModel:
+            raise
         except TilewrightError as error:
             self._refuse(node, domain, str(error))
         except Exception as error:
@@ -238,6 +259,13 @@ class _Importer:
 
     def _refuse(self, node: onnx.NodeProto, domain: str, reason: str, needs: tuple[str, ...] = ()) -> None:
         self.refused.append(UnsupportedNode(node.op_type, domain or "ai.onnx", node.name, reason, needs))
+
+
+def _is_shape(shape: Any) -> bool:
+    """Return whether an argument is a shape: integers, and names of sizes."""
+    return isinstance(shape, (list, tuple)) and all(
+        isinstance(one, (int, np.integer)) or (isinstance(one, str) and one) for one in shape
+    )
 
 
 def _fits(shape: Sequence[Any], declared: Sequence[SizeLike]) -> bool:

@@ -96,7 +96,7 @@ def _is_equal(a: Polynomial, b: Polynomial) -> bool:
 
 
 #: Functions of two sizes, by operator.
-_BINARY: dict[str, Callable[[Polynomial, Polynomial], Any]] = {
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "Add": lambda a, b: a + b,
     "Sub": lambda a, b: a - b,
     "Mul": lambda a, b: a * b,
@@ -106,7 +106,7 @@ _BINARY: dict[str, Callable[[Polynomial, Polynomial], Any]] = {
     "Min": lambda a, b: a if _is_less(a, b) else b,
 }
 #: Comparisons of two sizes.
-_COMPARISONS: dict[str, Callable[[Polynomial, Polynomial], bool]] = {
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "Equal": _is_equal,
     "Less": _is_less,
     "Greater": lambda a, b: _is_less(b, a),

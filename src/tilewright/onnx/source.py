@@ -16,6 +16,8 @@ from tilewright.spec.arguments import check_path
 DEFAULT_DOMAINS = ("", "ai.onnx")
 #: The first operator set whose operators are read; `onnx.version_converter` converts older models.
 FIRST_OPSET = 13
+#: The last operator set whose operators are known: an operator of a later one may mean something else.
+LAST_OPSET = 28
 #: The format's version which has operator sets.
 _FIRST_IR = 3
 
@@ -96,7 +98,7 @@ def _opsets(proto: onnx.ModelProto, label: str) -> dict[str, int]:
     }
     if not found:
         raise InvalidModel(model=label, reason="it imports no operator set")
-    last = onnx.defs.onnx_opset_version()
+    last = min(LAST_OPSET, onnx.defs.onnx_opset_version())
     version = found.get("", last)
     if not FIRST_OPSET <= version <= last:
         advice = "; convert it with onnx.version_converter" if version < FIRST_OPSET else ""

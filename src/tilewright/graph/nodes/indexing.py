@@ -177,9 +177,8 @@ def _scatter_nd(out: Array, indices: Array, updates: Array, function: str) -> No
 
 
 def _scatter_elements(out: Array, indices: Array, updates: Array, function: str, axis: int) -> None:
-    index = tuple(
-        indices if one == axis else grid for one, grid in enumerate(np.indices(indices.shape, sparse=True))
-    )
+    grids: Any = np.indices(indices.shape, sparse=True)
+    index = (*grids[:axis], indices, *grids[axis + 1 :])
     if function == "none":
         out[index] = updates
     else:

@@ -13,7 +13,7 @@ from tilewright.calls.recording import numpy_call
 from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.sizes import ONE, Sizes
 
-_CUMULATIVE = {"sum": (np.cumsum, 0), "prod": (np.cumprod, 1)}
+_CUMULATIVE: dict[str, tuple[Any, int]] = {"sum": (np.cumsum, 0), "prod": (np.cumprod, 1)}
 _EXTREMA = {"max": np.argmax, "min": np.argmin}
 
 

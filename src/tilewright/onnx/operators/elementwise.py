@@ -189,7 +189,7 @@ def is_narrow_float(dtype: np.dtype[Any]) -> bool:
 
 def saturated(call: NodeCall, x: Value, dtype: np.dtype[Any]) -> Value:
     """Floats between the least and the largest number of a narrow type."""
-    limits = ml_dtypes.finfo(dtype)
+    limits: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     wide = call.graph.cast(x, "f32") if x.dtype.itemsize < 4 else x
     low, high = (call.graph.number(wide, float(one)) for one in (limits.min, limits.max))
     return call.graph.clipped(wide, low, high)

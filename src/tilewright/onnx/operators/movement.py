@@ -283,7 +283,7 @@ def gather(call: NodeCall) -> Results:
     axis = axis_in(call.attribute("axis", 0), x.ndim)
     sizes = call.sizes_of(1)
     if sizes is not None and sizes.ndim == 0:  # one index that follows from sizes is a slice
-        index = _from_front(sizes[()], x.shape[axis])
+        index = _from_front(call.size_list(1)[0], x.shape[axis])
         return call.graph.slice(x, (*[slice(None)] * axis, index))
     return call.graph.take(x, call.value(1), axis)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.graph.builder import Value
-from tilewright.graph.sizes import quotient, size_of
+from tilewright.graph.sizes import SizeLike, quotient, size_of
 from tilewright.onnx.call import NodeCall, NotSupported, OperatorTable, Results, is_kind
 from tilewright.onnx.operators.elementwise import is_narrow_float, saturated
 from tilewright.onnx.operators.movement import axis_in
@@ -28,8 +28,8 @@ def _placed(call: NodeCall, x: Value, scales: Value, axis: int, block: int) -> V
             return scales
         return g.reshape(scales, (scales.shape[0], *[1] * (x.ndim - at - 1)))
     count = scales.shape[at]
-    inner = (*scales.shape[: at + 1], 1, *scales.shape[at + 1 :])
-    outer = (*scales.shape[: at + 1], block, *scales.shape[at + 1 :])
+    inner: tuple[SizeLike, ...] = (*scales.shape[: at + 1], 1, *scales.shape[at + 1 :])
+    outer: tuple[SizeLike, ...] = (*scales.shape[: at + 1], block, *scales.shape[at + 1 :])
     spread = g.reshape(
         g.expand(g.reshape(scales, inner), outer),
         (*scales.shape[:at], count * block, *scales.shape[at + 1 :]),

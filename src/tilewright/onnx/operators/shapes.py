@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.graph.sizes import quotient, size_of
 from tilewright.loops.nests.polynomial import Polynomial
-from tilewright.onnx.call import NodeCall, NotSupported, OperatorTable, Results
+from tilewright.onnx.call import NodeCall, NotSupported, OperatorTable, Results, Tensor
 from tilewright.onnx.sizes import (
     SizeArray,
     Undecided,
@@ -63,8 +63,8 @@ def number_range(call: NodeCall) -> Results:
     if all(call.is_integer_known(number) for number in range(3)):
         start, limit, delta = (call.size_list(number)[0] for number in range(3))
         return _integers(call, start, limit, delta)
-    start, limit, delta = (call.array(number).reshape(()) for number in range(3))
-    return call.graph.constant(np.arange(start, limit, delta, dtype=start.dtype))
+    bounds: list[Any] = [call.array(number).reshape(())[()] for number in range(3)]
+    return call.graph.constant(np.arange(*bounds, dtype=bounds[0].dtype))
 
 
 def _integers(call: NodeCall, start: Polynomial, limit: Polynomial, delta: Polynomial) -> Results:
@@ -97,7 +97,7 @@ def eye_like(call: NodeCall) -> Results:
 # --- arithmetic of sizes ----------------------------------------------------------------------------
 
 
-def size_result(call: NodeCall) -> Results | None:
+def size_result(call: NodeCall) -> Tensor | None:
     """The result of an operator whose operands are sizes, None where it is computed when the graph runs."""
     operator = call.operator
     try:
@@ -121,7 +121,7 @@ def size_result(call: NodeCall) -> Results | None:
     return SizeArray(found, dtype) if known is None else call.graph.constant(known)
 
 
-def _chosen(call: NodeCall, operands: list[Array], dtype: np.dtype[Any]) -> Results:
+def _chosen(call: NodeCall, operands: list[Array], dtype: np.dtype[Any]) -> SizeArray:
     condition = call.array(0)
     if condition.dtype != bool:
         raise NotSupported("a condition must be bool")
