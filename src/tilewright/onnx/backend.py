@@ -9,44 +9,69 @@ import numpy as np
 import onnx.backend.base
 
 from tilewright.calls.operands import Array
-from tilewright.errors import ModelDevice, UnsupportedModel
+from tilewright.errors import GraphInputs, ModelDevice, UnsupportedModel
 from tilewright.graph.compiled import CompiledGraph
 from tilewright.onnx.library import onnx as library
-from tilewright.onnx.load import model_graph
+from tilewright.onnx.load import graph_of
+from tilewright.onnx.source import DEFAULT_DOMAINS, ModelSource, read_model
 
 
 class PreparedModel(onnx.backend.base.BackendRep):
     """A model that is ready to run.
 
     Inputs whose values decide about shapes are compiled in: a call with other values of them compiles again.
+
+    Attributes
+    ----------
+    inputs, outputs : names, in the model's order.
     """
 
-    def __init__(self, model: library.ModelProto) -> None:
-        self._model = model
-        held = {one.name for one in model.graph.initializer}
-        self._names = [one.name for one in model.graph.input if one.name not in held]
+    def __init__(self, source: ModelSource, precision: str = "f32") -> None:
+        self._model, self._precision = read_model(source), precision
+        graph = self._model.proto.graph
+        held = {one.name for one in graph.initializer}
+        self.inputs = tuple(one.name for one in graph.input if one.name not in held)
+        self.outputs = tuple(one.name for one in graph.output)
         self._fixed: tuple[str, ...] = ()
         self._compiled: dict[tuple[Any, ...], CompiledGraph] = {}
         try:
-            self._compiled[()] = model_graph(model).compile()
+            self._compiled[()] = self._compile({})
         except UnsupportedModel as error:
             needs = _needs(error)
             if not needs:
                 raise
             self._fixed = needs
 
+    def _compile(self, constants: dict[str, Array]) -> CompiledGraph:
+        return graph_of(self._model, {}, constants).compile(precision=self._precision)
+
     def run(self, inputs: Any, **options: Any) -> tuple[Array, ...]:
-        """The outputs for inputs in order, or by name."""
+        """The outputs for inputs in order, or by name.
+
+        Raises
+        ------
+        GraphInputs, GraphInput : inputs that are missing, unknown or of another type or shape.
+        """
         if isinstance(inputs, Mapping):
-            arrays = dict(inputs)
+            given = dict(inputs)
         else:
-            given = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-            arrays = dict(zip(self._names, given, strict=True))
-        arrays = {name: np.asarray(value) for name, value in arrays.items()}
+            listed = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+            if len(listed) > len(self.inputs):
+                raise self._refused(f"found {len(listed)}")
+            given = dict(zip(self.inputs, listed, strict=False))
+        wrong = [name for name in given if name not in self.inputs]
+        wrong = wrong or [name for name in self.inputs if name not in given]
+        if wrong:
+            missing = wrong[0] in self.inputs
+            raise self._refused(f"{', '.join(wrong)} {'is missing' if missing else 'is none of them'}")
+        arrays = {name: np.asarray(value) for name, value in given.items()}
         compiled = self._for(arrays)
-        rest = [arrays[name] for name in self._names if name not in self._fixed]
+        rest = [arrays[name] for name in self.inputs if name not in self._fixed]
         found = compiled(*rest, **options)
         return found if isinstance(found, tuple) else (found,)
+
+    def _refused(self, reason: str) -> GraphInputs:
+        return GraphInputs(known=", ".join(self.inputs) or "none", reason=reason)
 
     def _for(self, arrays: Mapping[str, Array]) -> CompiledGraph:
         """The compiled graph for the values of inputs that decide about shapes."""
@@ -56,7 +81,7 @@ class PreparedModel(onnx.backend.base.BackendRep):
             if key in self._compiled:
                 return self._compiled[key]
             try:
-                self._compiled[key] = model_graph(self._model, constants=fixed).compile()
+                self._compiled[key] = self._compile(fixed)
             except UnsupportedModel as error:
                 fresh = tuple(name for name in _needs(error) if name not in self._fixed)
                 if not fresh:
@@ -96,8 +121,12 @@ class Backend(onnx.backend.base.Backend):
         return True
 
     @classmethod
-    def prepare(cls, model: library.ModelProto, device: str = "CPU", **options: Any) -> PreparedModel:  # noqa: ARG003
+    def prepare(cls, model: ModelSource, device: str = "CPU", **options: Any) -> PreparedModel:
         """A model, compiled.
+
+        Parameters
+        ----------
+        options : "precision", as of `tilewright.onnx.load`.
 
         Raises
         ------
@@ -105,7 +134,40 @@ class Backend(onnx.backend.base.Backend):
         """
         if not cls.supports_device(device):
             raise ModelDevice(device=device)
-        return PreparedModel(model)
+        return PreparedModel(model, **options)
+
+    @classmethod
+    def run_node(
+        cls,
+        node: library.NodeProto,
+        inputs: Any,
+        device: str = "CPU",
+        outputs_info: Any = None,  # noqa: ARG003 - types and shapes follow from the inputs
+        **options: Any,
+    ) -> tuple[Array, ...]:
+        """The outputs of one node.
+
+        Parameters
+        ----------
+        inputs : arrays in the order of the node's inputs, missing ones left out, or by name.
+        options : "opset_version", by default the last one; "precision".
+        """
+        version = options.pop("opset_version", library.defs.onnx_opset_version())
+        names = list(dict.fromkeys(filter(None, node.input)))
+        listed = [inputs[name] for name in names] if isinstance(inputs, Mapping) else list(inputs)
+        arrays = [np.asarray(one) for one in listed]
+        helper = library.helper
+        declared = [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(one.dtype), one.shape)
+            for name, one in zip(names, arrays, strict=False)
+        ]
+        results = [library.ValueInfoProto(name=name) for name in node.output if name]
+        graph = helper.make_graph([node], node.op_type, declared, results)
+        opsets = [helper.make_opsetid("", version)]
+        if node.domain not in DEFAULT_DOMAINS:
+            opsets.append(helper.make_opsetid(node.domain, 1))
+        model = helper.make_model(graph, opset_imports=opsets)
+        return cls.prepare(model, device, **options).run(arrays)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:

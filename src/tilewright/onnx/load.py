@@ -87,8 +87,12 @@ def model_graph(
     constants: Mapping[str, Any] | None = None,
 ) -> Graph:
     """The graph of a model; see `read`."""
-    given = _by_name(shapes, "shapes"), _by_name(constants, "constants")
-    return _Importer(read_model(model), *given).run()
+    return graph_of(read_model(model), _by_name(shapes, "shapes"), _by_name(constants, "constants"))
+
+
+def graph_of(model: Model, shapes: dict[str, Any], constants: dict[str, Any]) -> Graph:
+    """The graph of a parsed model."""
+    return _Importer(model, shapes, constants).run()
 
 
 def _by_name(given: Any, argument: str) -> dict[str, Any]:
