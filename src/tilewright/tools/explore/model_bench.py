@@ -1,9 +1,9 @@
 """A model as a compiled graph, beside ONNX Runtime on the same inputs.
 
 Both run in this process. In each round either system is measured once, in a new random order, by calls that
-together last `MEASUREMENT_SECONDS`; idle threads of the other one are given `SETTLE_SECONDS` to rest. Reported
-are the median time of a call with its 95 % confidence interval. The results of the two systems are compared
-before anything is timed.
+together last `MEASUREMENT_SECONDS`; idle threads of the other one are given `SETTLE_SECONDS` to rest.
+Reported are the median time of a call with its 95 % confidence interval. The results of the two systems are
+compared before anything is timed.
 """
 
 from __future__ import annotations
