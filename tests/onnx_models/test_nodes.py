@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("onnx.backend.test")
@@ -10,9 +13,24 @@ from node_cases import FAILING, NodeCase, array_of, compare, node_cases
 from shares import EVERY_TEST_RUNS, cover, share
 
 import tilewright as tw
+from tilewright.calls.layout import native_entry_possible
+from tilewright.onnx.operators.table import OPERATORS
+from tilewright.onnx.source import FIRST_OPSET, LAST_OPSET
 
 #: Calls of each case in `make test-all`: the second one and the third repeat a recording.
 CALLS = 3
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "onnx.md"
+
+
+def test_the_page_lists_every_operator() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition("## Operators")[2].partition("**Python in")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    listed = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    known = [f"{domain}:{name}" if domain else name for domain, name in OPERATORS]
+    assert sorted(listed) == sorted(known)
+    assert f"Operator sets {FIRST_OPSET} to {LAST_OPSET} of ONNX" in PAGE.read_text(encoding="utf-8")
 
 
 def chosen(cases: list[NodeCase]) -> list[NodeCase]:
@@ -51,3 +69,5 @@ def test_nodes() -> None:
     assert not new, "\n".join(new)
     assert set(faults) == set(FAILING) & {case.name for case in cases}  # none that is said to fail passes
     assert len(FAILING) <= 0.05 * len(every)
+    if native_entry_possible():  # no case is one that Python makes at every call
+        assert not any(row.python for row in tw.show_calls() if row.function == "__call__")

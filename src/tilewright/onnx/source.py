@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -57,6 +57,8 @@ def read_model(given: ModelSource) -> Model:
     if not proto.HasField("graph") or not proto.graph.output:
         raise InvalidModel(model=label, reason="it has no graph with outputs")
     opsets = _opsets(proto, label)
+    if not all(isinstance(name, str) for name in _names(proto.graph)):
+        raise InvalidModel(model=label, reason="a name in it is no text")
     if proto.functions:
         try:
             proto = onnx.inliner.inline_local_functions(proto)
@@ -90,6 +92,17 @@ def _message(raw: bytes, label: str) -> onnx.ModelProto:
     except (protobuf.DecodeError, RecursionError, MemoryError) as error:
         raise InvalidModel(model=label, reason="it is damaged, or no ONNX file") from error
     return proto
+
+
+def _names(graph: onnx.GraphProto) -> Iterator[object]:
+    """Every name of a graph; those that are no UTF-8 are bytes."""
+    for one in (*graph.input, *graph.output, *graph.initializer):
+        yield one.name
+    for one in graph.input:
+        yield from (size.dim_param for size in one.type.tensor_type.shape.dim)
+    for node in graph.node:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        yield from (attribute.name for attribute in node.attribute)
 
 
 def _opsets(proto: onnx.ModelProto, label: str) -> dict[str, int]:

@@ -31,10 +31,12 @@ def gemm(call: NodeCall) -> Results:
     if a.ndim != 2 or b.ndim != 2:
         raise NotSupported("factors need two axes")
     alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))
+    folded = alpha != 1 and is_kind(b, "f") and call.graph.known(b) is not None
+    if folded:  # the factor of a constant weight is multiplied once
+        b, alpha = b * call.graph.number(b, alpha), 1.0
     a = call.graph.transpose(a) if call.flag("transA") else a
     b = call.graph.transpose(b) if call.flag("transB") else b
-    found = call.graph.matmul(a, b)
-    found = found if alpha == 1 else found * call.graph.number(found, alpha)
+    found = call.graph.matmul(a, b, alpha=alpha)
     if c is None or beta == 0:
         return found
     return found + (c if beta == 1 else c * call.graph.number(c, beta))

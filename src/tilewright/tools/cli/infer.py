@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+import tilewright as tw
 from tilewright.tools.cli import terminal
 from tilewright.tools.cli.options import ModelInputs, Precision, group
 from tilewright.tools.explore.model_inputs import read_inputs
@@ -29,9 +30,7 @@ def infer(
 
     Without --output, prints the type, shape and range of each result.
     """
-    from tilewright.onnx import prepare
-
-    prepared = prepare(model, precision=precision)
+    prepared = tw.onnx.prepare(model, precision=precision)
     arrays = read_inputs(inputs or [], prepared.inputs)
     if output is not None:
         terminal.check_writable(output)

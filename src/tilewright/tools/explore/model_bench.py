@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+import tilewright as tw
 from tilewright.calls.operands import Array
 from tilewright.errors import ModelResult
 from tilewright.graph.compiled import CompiledGraph
@@ -104,10 +105,8 @@ def measure_file(
     ------
     InferenceInput, ModelResult, and what `tilewright.onnx.load` raises
     """
-    from tilewright.onnx import load
-
     started = time.perf_counter()
-    graph = load(path, precision=options.precision)
+    graph = tw.onnx.load(path, precision=options.precision)
     load_seconds = time.perf_counter() - started
     nodes = [node for _, node in graph.network.inputs]
     names = [node.label for node in nodes]
