@@ -66,7 +66,8 @@ def _model() -> bytes:
     import onnx
 
     text = '<ir_version: 8, opset_import: ["" : 18]> g (float[n, 3] x) => (float[n, 3] y) { y = Relu(x) }'
-    return onnx.parser.parse_model(text).SerializeToString()
+    found: bytes = onnx.parser.parse_model(text).SerializeToString()
+    return found
 
 
 @cache
