@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tilewright.errors.attention import (
     AppendDtype as AppendDtype,
+    AppendScales as AppendScales,
     AppendShape as AppendShape,
     AttentionArguments as AttentionArguments,
     AttentionAxes as AttentionAxes,
@@ -132,7 +133,9 @@ from tilewright.errors.models import (
     ExternalData as ExternalData,
     IndexPastEnd as IndexPastEnd,
     InferenceInput as InferenceInput,
+    InvalidGenerator as InvalidGenerator,
     InvalidIndices as InvalidIndices,
+    InvalidLogits as InvalidLogits,
     InvalidModel as InvalidModel,
     LoadArgument as LoadArgument,
     ModelDevice as ModelDevice,
@@ -233,4 +236,14 @@ from tilewright.errors.tools import (
     WorkerFailed as WorkerFailed,
     WrongMove as WrongMove,
     WrongResult as WrongResult,
+)
+from tilewright.errors.weight_files import (
+    FractionalZeros as FractionalZeros,
+    InputsReordered as InputsReordered,
+    LayoutMismatch as LayoutMismatch,
+    TensorTypeUnsupported as TensorTypeUnsupported,
+    UnknownTensor as UnknownTensor,
+    WeightFileDamaged as WeightFileDamaged,
+    WeightFileNotFound as WeightFileNotFound,
+    WeightFileTruncated as WeightFileTruncated,
 )

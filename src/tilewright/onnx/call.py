@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tilewright.calls.operands import Array
-from tilewright.graph.builder import Value
+from tilewright.graph.value import Value
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.onnx.library import onnx
 from tilewright.onnx.model_graph import ModelGraph

@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.calls.operands import Array
 from tilewright.errors import UnknownSize
-from tilewright.graph.builder import Graph, Value
+from tilewright.graph.builder import Graph
 from tilewright.graph.nodes.base import Node
 from tilewright.graph.nodes.generated import IotaNode, SizesNode
 from tilewright.graph.nodes.indexing import FlipNode, GatherNDNode, PadNode, ScatterNode, TakeAlongNode
@@ -17,6 +17,7 @@ from tilewright.graph.nodes.integers import MatmulIntegerNode
 from tilewright.graph.nodes.scans import ArgReduceNode, CumulativeNode, SortedNode
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
 from tilewright.graph.sizes import SizeLike, product, shape_of, size_of
+from tilewright.graph.value import Value
 from tilewright.onnx.sizes import SizeArray, size_elements
 
 if TYPE_CHECKING:

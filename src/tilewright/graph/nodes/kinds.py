@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilewright.graph.nodes.attention import AttentionNode
 from tilewright.graph.nodes.base import Node
-from tilewright.graph.nodes.elementwise import BinaryNode, CastNode, UnaryNode, WhereNode
+from tilewright.graph.nodes.elementwise import BinaryNode, CastNode, GatedNode, UnaryNode, WhereNode
 from tilewright.graph.nodes.generated import IotaNode, SizesNode
 from tilewright.graph.nodes.indexing import FlipNode, GatherNDNode, PadNode, ScatterNode, TakeAlongNode
 from tilewright.graph.nodes.integers import MatmulIntegerNode
@@ -19,6 +19,7 @@ from tilewright.graph.nodes.movement import (
 from tilewright.graph.nodes.products import EinsumNode, LinearNode, MatmulNode
 from tilewright.graph.nodes.rows import NormNode, ReduceNode, SoftmaxNode
 from tilewright.graph.nodes.scans import ArgReduceNode, CumulativeNode, SortedNode
+from tilewright.graph.nodes.sequences import EmbeddingNode, RotaryNode
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
 
 #: A new kind is one more class here.
@@ -33,8 +34,10 @@ NODE_KINDS: dict[str, type[Node]] = {
         ConstantNode,
         CumulativeNode,
         EinsumNode,
+        EmbeddingNode,
         ExpandNode,
         FlipNode,
+        GatedNode,
         GatherNDNode,
         InputNode,
         IotaNode,
@@ -45,6 +48,7 @@ NODE_KINDS: dict[str, type[Node]] = {
         PadNode,
         ReduceNode,
         ReshapeNode,
+        RotaryNode,
         ScatterNode,
         SizesNode,
         SliceNode,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.graph.builder import Value
 from tilewright.graph.sizes import quotient, size_of
+from tilewright.graph.value import Value
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.onnx.call import NodeCall, NotSupported, OperatorTable, Results, is_kind
 from tilewright.onnx.sizes import SizeArray, size_elements

@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tilewright.graph.builder import Value
+from tilewright.graph.value import Value
 from tilewright.onnx.call import NodeCall, NotSupported, OperatorTable, Results, is_kind
 from tilewright.onnx.tensors import element_dtype
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.graph.builder import Value
 from tilewright.graph.sizes import product, quotient, size_of
+from tilewright.graph.value import Value
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.onnx.call import NodeCall, NotSupported, OperatorTable, Results
 from tilewright.onnx.operators.shapes import bounded

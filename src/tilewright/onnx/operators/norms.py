@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.graph.builder import Value
+from tilewright.graph.value import Value
 from tilewright.onnx.call import NodeCall, NotSupported, OperatorTable, Results
 from tilewright.onnx.operators.movement import axis_in
 

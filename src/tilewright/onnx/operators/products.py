@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.graph.builder import Value
 from tilewright.graph.sizes import size_of
+from tilewright.graph.value import Value
 from tilewright.onnx.call import NodeCall, NotSupported, OperatorTable, Results, is_kind
 from tilewright.ops.quantized.public import pack_quantized
 

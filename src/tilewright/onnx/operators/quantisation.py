@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.graph.builder import Value
 from tilewright.graph.sizes import SizeLike, quotient, size_of
+from tilewright.graph.value import Value
 from tilewright.onnx.call import NodeCall, NotSupported, OperatorTable, Results, is_kind
 from tilewright.onnx.operators.elementwise import is_narrow_float, saturated
 from tilewright.onnx.operators.movement import axis_in
