@@ -168,6 +168,22 @@ def test_inputs_that_decide_about_shapes_are_constants() -> None:
         assert prepared.run([floats(2, 6), np.array(shape)])[0].shape == shape
 
 
+def test_prepared_models_are_compiled_for_sizes_where_they_must_be() -> None:
+    """A number of elements that an exporter wrote down fits some sizes only."""
+    text = """m (float[n, 6] x, float[k] z) => (float[a, b] y)
+    <int64[2] shape = {3, 4}> { r = Reshape(x, shape)  y = Add(r, z) }"""
+    with pytest.raises(tw.errors.UnsupportedModel, match="Reshape"):
+        tw.onnx.load(model(text))
+    prepared = tw.onnx.prepare(model(text))
+    for count in (4, 1, 4):
+        x, z = floats(2, 6), floats(count)
+        assert (prepared.run([x, z])[0] == x.reshape(3, 4) + z).all()
+    with pytest.raises(tw.errors.UnsupportedModel, match="as many elements as"):
+        prepared.run([floats(3, 6), z])
+    with pytest.raises(tw.errors.UnsupportedModel, match="Reshape"):
+        tw.onnx.prepare(model(text.replace("n, 6", "5, 6").replace("[k]", "[1]")))
+
+
 def test_shapes_of_inputs() -> None:
     text = """m (float[n, n2] x) => (float[a, b] y) <int64[2] shape = {2, -1}> { y = Reshape(x, shape) }"""
     with pytest.raises(tw.errors.UnsupportedModel, match="Reshape"):

@@ -82,8 +82,8 @@ class UnsupportedModel(TilewrightError, NotImplementedError):
 
     Attributes
     ----------
-    nodes : records with `op_type`, `domain`, `name`, `reason` and `needs`, the inputs whose values must be
-        known when the model is loaded.
+    nodes : records with `op_type`, `domain`, `name`, `reason`; `known`, whether there is such an operator;
+        `needs`, the inputs whose values must be known when the model is loaded.
     """
 
     message = "{model} cannot be imported: {listed}"

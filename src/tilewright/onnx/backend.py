@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ class PreparedModel(onnx.backend.base.BackendRep):
     """A model that is ready to run.
 
     Inputs whose values decide about shapes are compiled in: a call with other values of them compiles again.
+    So does a call with other sizes, of a model that cannot be imported for all of them.
 
     Attributes
     ----------
@@ -30,20 +31,35 @@ class PreparedModel(onnx.backend.base.BackendRep):
         self._model, self._precision = read_model(source), precision
         graph = self._model.proto.graph
         held = {one.name for one in graph.initializer}
-        self.inputs = tuple(one.name for one in graph.input if one.name not in held)
+        given = [one for one in graph.input if one.name not in held]
+        self.inputs = tuple(one.name for one in given)
         self.outputs = tuple(one.name for one in graph.output)
+        sizes = [size for one in given for size in one.type.tensor_type.shape.dim]
+        self._sized = all(size.HasField("dim_value") for size in sizes)
         self._fixed: tuple[str, ...] = ()
-        self._compiled: dict[tuple[Any, ...], CompiledGraph] = {}
+        self._compiled: dict[Any, CompiledGraph] = {}
         try:
-            self._compiled[()] = self._compile({})
+            self._compiled[()] = self._compile({}, {})
         except UnsupportedModel as error:
-            needs = _needs(error)
-            if not needs:
-                raise
-            self._fixed = needs
+            self._fixed = self._needed(error)
 
-    def _compile(self, constants: dict[str, Array]) -> CompiledGraph:
-        return graph_of(self._model, {}, constants).compile(precision=self._precision)
+    def _compile(self, shapes: dict[str, Any], constants: dict[str, Array]) -> CompiledGraph:
+        return graph_of(self._model, shapes, constants).compile(precision=self._precision)
+
+    def _needed(self, error: UnsupportedModel) -> tuple[str, ...]:
+        """Inputs whose values would make more of a model's nodes supported.
+
+        Raises
+        ------
+        UnsupportedModel : neither values nor sizes would.
+        """
+        nodes: Any = error.fields["nodes"]
+        if any(not node.known for node in nodes) or not nodes:
+            raise error
+        fresh = {name for node in nodes for name in node.needs} - set(self._fixed)
+        if not fresh and self._sized:
+            raise error
+        return (*self._fixed, *sorted(fresh))
 
     def run(self, inputs: Any, **options: Any) -> tuple[Array, ...]:
         """The outputs for inputs in order, or by name.
@@ -75,27 +91,21 @@ class PreparedModel(onnx.backend.base.BackendRep):
 
     def _for(self, arrays: Mapping[str, Array]) -> CompiledGraph:
         """The compiled graph for the values of inputs that decide about shapes."""
+        shapes = {name: one.shape for name, one in arrays.items()}
         while True:
             fixed = {name: arrays[name] for name in self._fixed}
             key = tuple((one.shape, one.tobytes()) for one in fixed.values())
-            if key in self._compiled:
-                return self._compiled[key]
+            found = self._compiled.get(key) or self._compiled.get((key, *shapes.values()))
+            if found is not None:
+                return found
             try:
-                self._compiled[key] = self._compile(fixed)
+                self._compiled[key] = self._compile({}, fixed)
             except UnsupportedModel as error:
-                fresh = tuple(name for name in _needs(error) if name not in self._fixed)
-                if not fresh:
-                    raise
-                self._fixed = (*self._fixed, *fresh)
-
-
-def _needs(error: UnsupportedModel) -> tuple[str, ...]:
-    """Inputs whose values would make more of a model's nodes supported."""
-    nodes = error.fields["nodes"]
-    assert isinstance(nodes, Sequence)
-    if any(not node.needs for node in nodes):
-        return ()
-    return tuple(sorted({name for node in nodes for name in node.needs}))
+                needed = self._needed(error)
+                if needed == self._fixed:  # what is left may depend on sizes
+                    free = {name: shape for name, shape in shapes.items() if name not in fixed}
+                    self._compiled[key, *shapes.values()] = self._compile(free, fixed)
+                self._fixed = needed
 
 
 class Backend(onnx.backend.base.Backend):

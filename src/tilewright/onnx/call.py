@@ -28,6 +28,7 @@ class UnsupportedNode(NamedTuple):
     Attributes
     ----------
     needs : inputs of the model whose values must be known when it is loaded.
+    known : whether there is such an operator.
     """
 
     op_type: str
@@ -35,6 +36,7 @@ class UnsupportedNode(NamedTuple):
     name: str
     reason: str
     needs: tuple[str, ...] = ()
+    known: bool = True
 
 
 class NotSupported(Exception):

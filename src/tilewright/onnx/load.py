@@ -252,7 +252,8 @@ class _Importer:
         """The rules of the operator's schema: numbers of inputs, names and types of attributes."""
         version = self._model.opsets.get(domain, 1)
         try:
-            onnx.defs.get_schema(node.op_type, version, domain)
+            if onnx.defs.get_schema(node.op_type, version, domain).deprecated:
+                return
         except onnx.defs.SchemaError:
             return
         try:
@@ -262,7 +263,9 @@ class _Importer:
             raise self._invalid(f"{_title(node)}: {reason}") from error
 
     def _refuse(self, node: onnx.NodeProto, domain: str, reason: str, needs: tuple[str, ...] = ()) -> None:
-        self.refused.append(UnsupportedNode(node.op_type, domain or "ai.onnx", node.name, reason, needs))
+        known = (domain, node.op_type) in OPERATORS
+        refused = UnsupportedNode(node.op_type, domain or "ai.onnx", node.name, reason, needs, known)
+        self.refused.append(refused)
 
 
 def _is_shape(shape: Any) -> bool:

@@ -120,14 +120,18 @@ def instance_normalization(call: NodeCall) -> Results:
 
 @OPERATORS.add("GroupNormalization")
 def group_normalization(call: NodeCall) -> Results:
-    """A layer norm of each group of channels, with a factor and a summand for each channel."""
+    """A layer norm of each group of channels, with a factor and a summand for each channel.
+
+    Before operator set 21 they were those of a group.
+    """
     call.ignore("stash_type")
-    if call.opset < 21:
-        raise NotSupported("factors by groups, before operator set 21")
     g = call.graph
     x, scale, bias = (call.value(number) for number in range(3))
     rows = g.reshape(x, (x.shape[0], call.integer("num_groups"), -1))
     found = g.layer_norm(rows, None, None, (-1,), float(call.attribute("epsilon", _EPS)))
+    if call.opset < 21:
+        found = found * g.slice(scale, (slice(None), None)) + g.slice(bias, (slice(None), None))
+        return g.reshape(found, x.shape)
     found = g.reshape(found, x.shape)
     return found * _by_channel(call, scale, x.ndim) + _by_channel(call, bias, x.ndim)
 
