@@ -248,16 +248,20 @@ def rotary_embedding(call: NodeCall) -> Results:
     g, x = call.graph, call.value(0)
     heads, interleaved = call.attribute("num_heads", 0), call.flag("interleaved")
     flat = x.ndim == 3
-    rows = g.transpose(heads_of(call, x, heads) if flat else x, (0, 2, 1, 3))  # (batch, tokens, heads, size)
-    size = rows.shape[-1].constant
+    split = heads_of(call, x, heads) if flat else x  # (batch, heads, tokens, size)
+    size = split.shape[-1].constant
     depth = call.attribute("rotary_embedding_dim", 0) or size
     if size is None or depth is None:
         raise NotSupported("heads whose size is not constant")
     cosines, sines = call.value(1), call.value(2)
     if call.has(3):
         positions = call.value(3)
+        if cosines.shape[-1].constant == depth // 2 and cosines.dtype == sines.dtype:
+            options: dict[str, Any] = {"interleaved": interleaved, "layout": "bshd" if flat else "bhsd"}
+            rows = g.reshape(x, (*x.shape[:2], heads, size)) if flat else x
+            return g.reshape(g.rotary(rows, cosines, sines, positions, **options), x.shape)
         cosines, sines = g.take(cosines, positions, 0), g.take(sines, positions, 0)
-    half = depth // 2
+    half, rows = depth // 2, g.transpose(split, (0, 2, 1, 3))
     cosines, sines = (
         g.slice(one, (slice(None), slice(None), None, slice(0, half))) for one in (cosines, sines)
     )
