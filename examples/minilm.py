@@ -91,10 +91,14 @@ def embedded(g: tw.Graph, w: dict[str, Any], ids: Any, positions: Any) -> Any:
     return g.layer_norm(total, w["embeddings.LayerNorm.weight"], w["embeddings.LayerNorm.bias"], eps=EPS)
 
 
-def packed_model(w: dict[str, Any], precision: str = "f32") -> Any:
+def packed_model(w: dict[str, Any], precision: str = "f32", calibration: Any = None) -> Any:
     """The model on sentences one after the other: token ids, positions, offsets of sentences, averages.
 
     Averages are a matrix of shape (sentences, tokens), whose rows add up to 1 over a sentence's tokens.
+
+    Parameters
+    ----------
+    calibration : calls with sample sentences, which weights of few bits are rounded for.
     """
     g = tw.Graph()
     ids, positions = g.input("ids", "i64", ("tokens",)), g.input("positions", "i64", ("tokens",))
@@ -103,7 +107,7 @@ def packed_model(w: dict[str, Any], precision: str = "f32") -> Any:
     pooled = average @ hidden
     length = g.unary("sqrt", g.reduce("sum", pooled * pooled, -1, keepdims=True))
     g.output(pooled / length, "embeddings")
-    return g.compile(precision=precision)
+    return g.compile(precision=precision, calibration=calibration)
 
 
 def padded_model(w: dict[str, Any], precision: str = "f32") -> Any:

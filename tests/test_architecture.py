@@ -83,6 +83,7 @@ ORDERS = {
         "profile",
         "saved",
         "passes",
+        "calibration",
         "execute",
         "plan",
         "value",

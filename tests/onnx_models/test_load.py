@@ -207,6 +207,9 @@ def test_nan_weights_give_nan() -> None:
     found = tw.onnx.load(model(text, W=weight))(floats(4, 24))
     assert np.isnan(found[:, 2]).all()
     assert np.isfinite(np.delete(found, 2, axis=1)).all()
+    for precision in ("i8-weights", "i4-weights", "i8-dynamic"):
+        with pytest.raises(tw.errors.InvalidOperand, match="NaN or infinities, which integers cannot"):
+            tw.onnx.load(model(text, W=weight), precision=precision)
 
 
 def test_saved_models(tmp_path: Path) -> None:

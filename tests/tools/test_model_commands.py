@@ -130,6 +130,9 @@ def test_bench_model_refuses_wrong_results(model: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(model_bench, "_session", other)
     with pytest.raises(errors.ModelResult, match="output apart differs"):
         model_bench.measure_file(model, [], [], model_bench.ModelOptions(repeat=1))
+    report = model_bench.measure_file(model, [], [], model_bench.ModelOptions(repeat=1, bound=1e6))
+    assert report.rows[0].difference is not None
+    assert report.rows[0].difference > model_bench.BOUND
 
 
 @pytest.mark.parametrize("words", [["--size", "n"], ["--size", "n=x"], ["--size", "m=3"]])

@@ -32,7 +32,7 @@ from tilewright.tools.explore.worker import MEASUREMENT_SECONDS, SETTLE_SECONDS
 
 #: Systems by name.
 OURS, PEER = "tilewright", "onnxruntime"
-#: The largest difference of two systems, of the largest element, where weights are as the model has them.
+#: The largest accepted difference of two systems, of the largest element, of weights as in the model.
 BOUND = 1e-3
 
 
@@ -71,12 +71,18 @@ class ModelReport:
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """How a model is measured."""
+    """How a model is measured.
+
+    Attributes
+    ----------
+    bound : the largest accepted difference of two systems, of the largest element.
+    """
 
     precision: str = "f32"
     threads: int = 1
     repeat: int = 20
     seed: int = 0
+    bound: float = BOUND
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,7 @@ def measure_model(plan: ModelPlan, machine: Mapping[str, object]) -> ModelReport
 
     Raises
     ------
-    ModelResult : the results differ by more than `BOUND`, of weights that are as in the model.
+    ModelResult : the results differ by more than the bound, of weights that are as in the model.
     """
     calls: dict[str, Callable[[], Any]] = {}
     firsts: dict[str, float] = {}
@@ -164,8 +170,8 @@ def _difference(plan: ModelPlan, results: Mapping[str, list[Array]]) -> float:
         with np.errstate(invalid="ignore"):
             apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.abs(a - b))
             found = float(apart.max() / (np.abs(b).max() or 1))
-        if plan.options.precision == "f32" and not found <= BOUND:
-            raise ModelResult(name=name, found=found, bound=BOUND)
+        if plan.options.precision == "f32" and not found <= plan.options.bound:
+            raise ModelResult(name=name, found=found, bound=plan.options.bound)
         largest = max(largest, found)
     return largest
 
