@@ -192,6 +192,12 @@ def test_shapes_of_inputs() -> None:
     assert run(floats(3, 4)).shape == (2, 6)
 
 
+def test_integers_are_divided_towards_zero() -> None:
+    a, b = np.array([7, -7, 7, -7, 0, 6]), np.array([2, 2, -2, -2, 3, -3])
+    run = tw.onnx.load(model("m (int64[n] a, int64[n] b) => (int64[n] c) { c = Div(a, b) }"))
+    assert run(a, b).tolist() == [3, -3, -3, 3, 0, -2]
+
+
 def test_functions_of_models_are_inlined() -> None:
     text = """<ir_version: 8, opset_import: ["" : 18, "own" : 1]>
     m (float[n] x) => (float[n] y) { y = own.twice(x) }

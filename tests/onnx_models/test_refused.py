@@ -180,6 +180,7 @@ def test_external_data(beside: Path) -> None:
     ("entries", "reason"),
     [
         ({"location": "../w.bin"}, "no file in the model's folder"),
+        ({"location": "sub/../w.bin"}, "no file in the model's folder"),
         ({"location": "/etc/passwd"}, "no file in the model's folder"),
         ({"location": "gone.bin"}, "no file in the model's folder"),
         ({"location": "a\0b"}, "no file in the model's folder"),
