@@ -83,6 +83,7 @@ ORDERS = {
         "profile",
         "saved",
         "passes",
+        "drawing",
         "calibration",
         "execute",
         "plan",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -10,6 +11,7 @@ import numpy as np
 from tilewright.errors import GraphDtype, GraphInput, GraphOperand, GraphShape, GraphWithoutOutput, shown
 from tilewright.graph.arguments import check_axes, check_axis, check_constant, check_shape, check_values
 from tilewright.graph.compiled import CompiledGraph, compile_network
+from tilewright.graph.drawing import draw
 from tilewright.graph.dtypes import graph_dtype
 from tilewright.graph.network import Network, check_written, without_dead
 from tilewright.graph.nodes.attention import BESIDE, AttentionNode
@@ -148,6 +150,19 @@ class Graph:
             rounded, or columns scaled, for what its layers were multiplied with.
         """
         return compile_network(self.network, precision, calibration)
+
+    def draw(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The graph as a picture in SVG, as it was built; `CompiledGraph.draw` shows what runs.
+
+        Parameters
+        ----------
+        path : a file that the picture is written to.
+
+        Raises
+        ------
+        GraphWithoutOutput, InvalidFileName, GraphNotWritable
+        """
+        return draw(self.network, path)
 
     # --- products -------------------------------------------------------------------------------------
 

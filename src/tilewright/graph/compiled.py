@@ -19,6 +19,7 @@ from tilewright.calls.repeated import repeated_method
 from tilewright.errors import GraphInput, GraphInputs, UnsupportedArgument
 from tilewright.errors.callers import named_in_errors
 from tilewright.graph.calibration import input_statistics, sample_calls
+from tilewright.graph.drawing import draw
 from tilewright.graph.execute import run_network
 from tilewright.graph.network import Network, bind_sizes
 from tilewright.graph.nodes.sources import ConstantNode
@@ -97,6 +98,10 @@ class CompiledGraph(Numbered):
         GraphNotWritable
         """
         save_network(self.network, path)
+
+    def draw(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The graph after all passes as a picture in SVG, also written to a file; see `Graph.draw`."""
+        return draw(self.network, path)
 
     def explain(self, *inputs: Any, repeat: int = REPEAT, **named: Any) -> GraphTimes:
         """The time, operations and bytes of every node, measured with these inputs; `print` it.

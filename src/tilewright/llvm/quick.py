@@ -50,7 +50,7 @@ class QuickCode:
     @property
     def wanted(self) -> bool:
         """Whether code is still compiled quickly."""
-        return self._state.left > 0
+        return bool(self._state.left > 0)
 
     @property
     def unfinished(self) -> bool:
