@@ -53,6 +53,23 @@ def test_importing_tilewright_does_not_import_onnx() -> None:
     subprocess.run([sys.executable, "-c", question], check=True)
 
 
+def test_without_the_package() -> None:
+    """The error says what to install, for the package and for a command."""
+    question = (
+        "import sys; sys.modules['onnx'] = None\n"
+        "import tilewright as tw\n"
+        "try: tw.onnx\n"
+        "except ImportError as error: print(type(error).__name__, error)\n"
+        "from tilewright.tools.cli import app\n"
+        "app(['infer', 'model.onnx'])"
+    )
+    done = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=False)
+    for text in (done.stdout, done.stderr):
+        assert "needs the package onnx, which is not installed" in text
+        assert "pip install 'tilewright[onnx]'" in text
+    assert done.returncode == 2
+
+
 def test_layers_of_all_batches_run_as_machine_code() -> None:
     run, before = tw.onnx.load(LAYERS), graphs_by_python()
     assert {type(node) for node in run.network.nodes if node.operands} == {LinearNode}

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import onnx.backend.base
 
 from tilewright.calls.operands import Array
 from tilewright.errors import GraphInputs, ModelDevice, UnsupportedModel
 from tilewright.graph.compiled import CompiledGraph
-from tilewright.onnx.library import onnx as library
+from tilewright.onnx.library import onnx
 from tilewright.onnx.load import graph_of
-from tilewright.onnx.source import DEFAULT_DOMAINS, ModelSource, read_model
+from tilewright.onnx.source import DEFAULT_DOMAINS, LAST_OPSET, ModelSource, read_model
 
 
 class PreparedModel(onnx.backend.base.BackendRep):
@@ -122,7 +121,7 @@ class Backend(onnx.backend.base.Backend):
     """
 
     @classmethod
-    def is_compatible(cls, model: library.ModelProto, device: str = "CPU", **options: Any) -> bool:  # noqa: ARG003
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **options: Any) -> bool:  # noqa: ARG003
         """Return whether every node of a model is supported, or would be once inputs are known."""
         try:
             cls.prepare(model, device)
@@ -149,7 +148,7 @@ class Backend(onnx.backend.base.Backend):
     @classmethod
     def run_node(
         cls,
-        node: library.NodeProto,
+        node: onnx.NodeProto,
         inputs: Any,
         device: str = "CPU",
         outputs_info: Any = None,  # noqa: ARG003 - types and shapes follow from the inputs
@@ -162,16 +161,16 @@ class Backend(onnx.backend.base.Backend):
         inputs : arrays in the order of the node's inputs, missing ones left out, or by name.
         options : "opset_version", by default the last one; "precision".
         """
-        version = options.pop("opset_version", library.defs.onnx_opset_version())
+        version = options.pop("opset_version", min(LAST_OPSET, onnx.defs.onnx_opset_version()))
         names = list(dict.fromkeys(filter(None, node.input)))
         listed = [inputs[name] for name in names] if isinstance(inputs, Mapping) else list(inputs)
         arrays = [np.asarray(one) for one in listed]
-        helper = library.helper
+        helper = onnx.helper
         declared = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(one.dtype), one.shape)
             for name, one in zip(names, arrays, strict=False)
         ]
-        results = [library.ValueInfoProto(name=name) for name in node.output if name]
+        results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
         graph = helper.make_graph([node], node.op_type, declared, results)
         opsets = [helper.make_opsetid("", version)]
         if node.domain not in DEFAULT_DOMAINS:

@@ -7,6 +7,7 @@ from tilewright.errors import PackageMissing
 try:
     import google.protobuf.message as protobuf
     import onnx
+    import onnx.backend.base
     import onnx.checker
     import onnx.defs
     import onnx.helper
