@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("onnx", "1.23")  # earlier versions expect other results of a few cases
 pytest.importorskip("onnx.backend.test")
 
 from node_cases import FAILING, NodeCase, array_of, compare, node_cases
