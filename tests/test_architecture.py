@@ -25,6 +25,7 @@ LAYERS = (
     "__main__",
     "tools",
     "__init__",
+    "onnx",
     "graph",
     "loops",
     "aot",
