@@ -187,6 +187,10 @@ from tilewright.errors.products import (
     TriangleNotSquare as TriangleNotSquare,
     TriangleShape as TriangleShape,
 )
+from tilewright.errors.pytorch import (
+    NotConvertible as NotConvertible,
+    TorchMissing as TorchMissing,
+)
 from tilewright.errors.targets import (
     FeatureNeeded as FeatureNeeded,
     InvalidTarget as InvalidTarget,

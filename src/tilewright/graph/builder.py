@@ -144,7 +144,7 @@ class Graph:
         ----------
         name : how a call may name it; inputs may also be given in the order of their declaration.
         dtype : its element type, or "bool".
-        shape : sizes, each an integer or a name.
+        shape : sizes, each an integer, a name, or an expression of the sizes of other values.
 
         Raises
         ------
@@ -153,8 +153,8 @@ class Graph:
         if any(isinstance(node, InputNode) and node.label == name for node in self._nodes):
             raise GraphInput(name=name, reason="the graph has an input of this name")
         for size in shape:
-            good = (isinstance(size, (int, np.integer)) and size >= 0) or (isinstance(size, str) and size)
-            if not good:
+            number = isinstance(size, (int, np.integer)) and size >= 0
+            if not (number or (isinstance(size, (str, Polynomial)) and size)):
                 raise GraphInput(name=name, reason=f"size {shown(size)} is neither an integer nor a name")
         return self._add(InputNode((), name, graph_dtype(dtype), shape_of(shape)))
 

@@ -1,0 +1,17 @@
+"""Errors of the front end for PyTorch."""
+
+from __future__ import annotations
+
+from tilewright.errors.base import TilewrightError
+
+
+class TorchMissing(TilewrightError, ImportError):
+    """`tilewright.torch` is imported where PyTorch is not installed."""
+
+    message = "tilewright.torch needs PyTorch, which cannot be imported ({reason}); pip install 'tilewright[torch]'"
+
+
+class NotConvertible(TilewrightError, ValueError):
+    """A node of a graph of PyTorch has no counterpart in `Graph`; PyTorch executes it."""
+
+    message = "{reason}"
