@@ -185,6 +185,7 @@ def layer_rows(torch: Any) -> Iterator[Row]:
     q, k, v = (values(1, 2, 8, 8) for _ in range(3))
     mask = RNG.random((8, 8)) > 0.3
     scale, shift = values(64), values(64)
+    (cos, sin), places = tw.rotary_tables(32, 8), np.arange(8)[np.newaxis]
     calls: dict[str, Callable[[], Any] | None] = {}
     if torch is not None:
         nn = torch.nn.functional
@@ -198,6 +199,13 @@ def layer_rows(torch: Any) -> Iterator[Row]:
 
         def backward() -> Any:
             return torch.autograd.grad(result, leaves, tq, retain_graph=True)
+
+        tcos, tsin, tplaces = (torch.from_numpy(one) for one in (cos, sin, places))
+
+        def rotate() -> Any:
+            c, s = (torch.cat((one[tplaces],) * 2, -1)[:, None] for one in (tcos, tsin))
+            first, second = tq.chunk(2, -1)
+            return tq * c + torch.cat((-second, first), -1) * s
 
         calls = {
             "linear": lambda: nn.linear(tx, tw_, tb),
@@ -216,6 +224,9 @@ def layer_rows(torch: Any) -> Iterator[Row]:
             "rms_norm": lambda: nn.rms_norm(tx, (64,), ts),
             "gelu_alone": lambda: nn.gelu(tx),
             "silu": lambda: nn.silu(tx),
+            "gated": lambda: nn.silu(tx) * tx,
+            "rotary": rotate,
+            "embedding": lambda: nn.embedding(tplaces, tx),
         }
     peer = calls.get
     turned = weight.T
@@ -265,6 +276,9 @@ def layer_rows(torch: Any) -> Iterator[Row]:
     yield Row("rms_norm(x, w)", lambda: tw.rms_norm(x, scale), "torch", peer("rms_norm"))
     yield Row("gelu", lambda: tw.gelu(x), "torch", peer("gelu_alone"))
     yield Row("silu", lambda: tw.silu(x), "torch", peer("silu"))
+    yield Row("gated", lambda: tw.gated(x, x), "torch", peer("gated"))
+    yield Row("embedding", lambda: tw.embedding(x, places), "torch", peer("embedding"))
+    yield Row("rotary", lambda: tw.rotary(q, cos, sin, places), "torch", peer("rotary"))
 
 
 def tensor_rows(*libraries: Any) -> Iterator[Row]:

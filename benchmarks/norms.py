@@ -115,6 +115,11 @@ def elements() -> dict[str, Case]:
         found[name] = Case(
             lambda x, y, ours=ours: ours(x, out=y), peer, lambda x, name=name: meaning(UnaryOp(name), x)
         )
+    found["gated"] = Case(
+        lambda x, y: tw.gated(x, x, out=y),
+        lambda x: functional.silu(x) * x,
+        lambda x: x * meaning(UnaryOp.SILU, x),
+    )
     return found
 
 

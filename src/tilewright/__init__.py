@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tilewright.calls.repeated import show_calls
     from tilewright.compiler.kernel import Kernel
     from tilewright.graph.builder import Graph
+    from tilewright.graph.compiled import CompiledGraph, load_graph
     from tilewright.loops.accelerate.public import accelerate
     from tilewright.machine.catalog import targets
     from tilewright.machine.host import machine
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
         merge_attention,
     )
     from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+    from tilewright.ops.binary.problem import BinaryFunction
+    from tilewright.ops.binary.public import gated
     from tilewright.ops.chain.problem import LinearChain
     from tilewright.ops.contraction.dimension import Dimension
     from tilewright.ops.contraction.problem import Contraction
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from tilewright.ops.einsum.public_compiled import compile_einsum, einsum_tree
     from tilewright.ops.elementwise.problem import Elementwise
     from tilewright.ops.elementwise.public import erf, exp, gelu, relu, sigmoid, silu, tanh
+    from tilewright.ops.embedding.problem import Embedding
+    from tilewright.ops.embedding.public import embedding
     from tilewright.ops.explain import explain
     from tilewright.ops.gemm.problem import Gemm
     from tilewright.ops.linear.activations import QuantizedRows, quantize_rows
@@ -48,6 +53,9 @@ if TYPE_CHECKING:
     from tilewright.ops.packing.matrix import PackedMatrix
     from tilewright.ops.packing.problem import Packing
     from tilewright.ops.quantized.public import pack, pack_quantized, quantize_weights, unpack
+    from tilewright.ops.rotary.problem import Rotary
+    from tilewright.ops.rotary.public import rotary
+    from tilewright.ops.rotary.tables import rotary_tables
     from tilewright.ops.rows.problem import RowFunction
     from tilewright.ops.rows.public import layer_norm, log_softmax, rms_norm, softmax
     from tilewright.ops.rows.public_reductions import max, mean, min, sum  # noqa: A004 (NumPy's names)
@@ -69,11 +77,14 @@ __all__ = [
     "AttentionBackward",
     "BatchReduceGemm",
     "Bias",
+    "BinaryFunction",
     "Clamp",
+    "CompiledGraph",
     "Contraction",
     "DType",
     "Dimension",
     "Elementwise",
+    "Embedding",
     "Epilogue",
     "Gemm",
     "Graph",
@@ -84,6 +95,7 @@ __all__ = [
     "Packing",
     "QuantizedRows",
     "Residual",
+    "Rotary",
     "RowFunction",
     "Saturate",
     "Scale",
@@ -103,16 +115,19 @@ __all__ = [
     "einsum",
     "einsum_contraction",
     "einsum_tree",
+    "embedding",
     "erf",
     "errors",
     "exp",
     "explain",
+    "gated",
     "gelu",
     "get_num_threads",
     "inner",
     "kron",
     "layer_norm",
     "linear",
+    "load_graph",
     "log_softmax",
     "machine",
     "matmul",
@@ -129,6 +144,8 @@ __all__ = [
     "quantize_weights",
     "relu",
     "rms_norm",
+    "rotary",
+    "rotary_tables",
     "schedule",
     "set_num_threads",
     "show_calls",
@@ -155,11 +172,14 @@ _HOMES = {
     "AttentionBackward": "tilewright.ops.attention.backward_problem",
     "BatchReduceGemm": "tilewright.ops.batch_reduce.problem",
     "Bias": "tilewright.spec.epilogue",
+    "BinaryFunction": "tilewright.ops.binary.problem",
     "Clamp": "tilewright.spec.epilogue",
+    "CompiledGraph": "tilewright.graph.compiled",
     "Contraction": "tilewright.ops.contraction.problem",
     "DType": "tilewright.spec.dtype",
     "Dimension": "tilewright.ops.contraction.dimension",
     "Elementwise": "tilewright.ops.elementwise.problem",
+    "Embedding": "tilewright.ops.embedding.problem",
     "Epilogue": "tilewright.spec.epilogue",
     "Gemm": "tilewright.ops.gemm.problem",
     "Graph": "tilewright.graph.builder",
@@ -170,6 +190,7 @@ _HOMES = {
     "Packing": "tilewright.ops.packing.problem",
     "QuantizedRows": "tilewright.ops.linear.activations",
     "Residual": "tilewright.spec.epilogue",
+    "Rotary": "tilewright.ops.rotary.problem",
     "RowFunction": "tilewright.ops.rows.problem",
     "Saturate": "tilewright.spec.epilogue",
     "Scale": "tilewright.spec.epilogue",
@@ -188,15 +209,18 @@ _HOMES = {
     "einsum": "tilewright.ops.einsum.public",
     "einsum_contraction": "tilewright.ops.einsum.contraction_call",
     "einsum_tree": "tilewright.ops.einsum.public_compiled",
+    "embedding": "tilewright.ops.embedding.public",
     "erf": "tilewright.ops.elementwise.public",
     "exp": "tilewright.ops.elementwise.public",
     "explain": "tilewright.ops.explain",
+    "gated": "tilewright.ops.binary.public",
     "gelu": "tilewright.ops.elementwise.public",
     "get_num_threads": "tilewright.threads.pool",
     "inner": "tilewright.ops.einsum.products",
     "kron": "tilewright.ops.einsum.products",
     "layer_norm": "tilewright.ops.rows.public",
     "linear": "tilewright.ops.matmul.linear",
+    "load_graph": "tilewright.graph.compiled",
     "log_softmax": "tilewright.ops.rows.public",
     "machine": "tilewright.machine.host",
     "matmul": "tilewright.ops.matmul.public",
@@ -213,6 +237,8 @@ _HOMES = {
     "quantize_weights": "tilewright.ops.quantized.public",
     "relu": "tilewright.ops.elementwise.public",
     "rms_norm": "tilewright.ops.rows.public",
+    "rotary": "tilewright.ops.rotary.public",
+    "rotary_tables": "tilewright.ops.rotary.tables",
     "schedule": "tilewright.ops.contraction.public",
     "set_num_threads": "tilewright.threads.pool",
     "show_calls": "tilewright.calls.repeated",

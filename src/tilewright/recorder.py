@@ -22,11 +22,13 @@ class Recorder(Protocol):
     function : the Python function that makes the call.
     vouched : whether that function has said that all it does to arrays is reported.
     elsewhere : whether machine code of its own repeats the call.
+    restartable : whether all that it writes may be written again, when Python makes it after all.
     """
 
     function: Any
     vouched: bool
     elsewhere: bool
+    restartable: bool
 
     def called(self, function: Any, arguments: tuple[Any, ...]) -> None:
         """A `NativeFunction` runs on arguments."""

@@ -146,6 +146,12 @@ UnaryName: TypeAlias = Literal[
     "negate",
     "erf",
 ]
+#: Functions of pairs of elements.
+BinaryName: TypeAlias = Literal["add", "subtract", "multiply", "divide", "maximum", "minimum"]
+#: Elements of a head that a rotary embedding rotates together.
+PairingName: TypeAlias = Literal["halves", "interleaved"]
+#: Frequencies of rotary embeddings for longer sequences than those of training.
+RotaryScalingName: TypeAlias = Literal["linear", "ntk", "dynamic", "yarn", "llama3"]
 #: The main primitive of a contraction of two operands.
 MainName: TypeAlias = Literal["gemm", "brgemm", "packed_gemm"]
 #: How the result of a contraction is initialised.

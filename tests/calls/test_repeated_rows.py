@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from repeated_calls import check
+from repeated_calls import check, python_lines
 from support import Array, run_python, unaligned
 from tiers import crossed, pairwise
 
@@ -111,15 +111,95 @@ REDUCED: dict[str, tuple[Callable[..., Any], tuple[Array, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", [*ROWS, *EACH, *REDUCED])
+GATE = values(5, 8)
+PAIRS: dict[str, tuple[Callable[..., Any], tuple[Array, ...]]] = {
+    "gated": (tw.gated, (X, GATE)),
+    **{
+        f"gated {word}": (lambda x, y, word=word: tw.gated(x, y, word), (X, GATE))
+        for word in ("gelu", "gelu_tanh", "relu", "sigmoid", "tanh", None)
+    },
+    "merged": (tw.gated, (X,)),
+    "merged, gate last": (lambda x: tw.gated(x, gate_first=False), (X,)),
+    "gate of rows": (tw.gated, (X, values(8))),
+    "gate of columns": (tw.gated, (X, values(5, 1))),
+    "gate of an array of its own": (lambda x: tw.gated(x, x), (X,)),
+    "gated, two types": (tw.gated, (X, values(5, 8, dtype="f2"))),
+    "gated, integers": (tw.gated, (X, integers(5, 8))),
+    "gated, threads": (lambda x, y: tw.gated(x, y, threads=2), (X, GATE)),
+    "gated into": (lambda x, y, out: tw.gated(x, y, out=out), (X, GATE, values(5, 8))),
+    "gated in place": (lambda x, y: tw.gated(x, y, out=x), (X, GATE)),
+    "gated, overlapping": (lambda x: tw.gated(x[1:], x[1:], out=x[:-1]), (X,)),
+    "gated, moved": (tw.gated, (X, np.asfortranarray(GATE))),
+    "gated, many axes": (tw.gated, (values(2, 1, 3, 1, 2, 1), values(1, 2, 1, 3, 1, 2))),
+    "gated nothing": (tw.gated, (values(0, 8),)),
+}
+
+
+TABLES = values(100, 4), values(100, 4)  # as many rows as there are integers
+Q = values(2, 3, 5, 8)
+ROTATED: dict[str, tuple[Callable[..., Any], tuple[Array, ...]]] = {
+    "rotary": (tw.rotary, (Q, *TABLES)),
+    "rotary, positions": (tw.rotary, (Q, *TABLES, integers(2, 5, dtype="i8"))),
+    "rotary, positions of all": (tw.rotary, (Q, *TABLES, integers(5))),
+    "rotary, one position": (tw.rotary, (values(2, 3, 1, 8), *TABLES, integers(2, 1, dtype="u2"))),
+    "rotary, heads last": (lambda *given: tw.rotary(*given, layout="bshd"), (Q, *TABLES, integers(2, 3))),
+    "rotary, interleaved": (lambda *given: tw.rotary(*given, interleaved=True), (Q, *TABLES)),
+    "rotary of a part": (tw.rotary, (values(3, 5, 11), *TABLES)),
+    "rotary of one head": (lambda *given: tw.rotary(*given, threads=2), (values(5, 8), *TABLES)),
+    "rotary in place": (lambda x, *given: tw.rotary(x, *given, out=x), (Q, *TABLES, integers(5))),
+    "rotary, moved": (tw.rotary, (np.asfortranarray(Q), *TABLES, integers(2, 5)[:, ::-1])),
+    "rotary, types": (tw.rotary, (values(2, 3, 5, 8, dtype="f2"), *TABLES)),
+    "rotary, wide tables": (tw.rotary, (Q, values(100, 4, dtype="f8"), values(100, 4, dtype="f8"))),
+    "rotary of nothing": (tw.rotary, (values(2, 3, 0, 8), *TABLES, integers(2, 0))),
+}
+
+
+VOCABULARY = values(100, 8)  # as many rows as there are integers
+GATHERED: dict[str, tuple[Callable[..., Any], tuple[Array, ...]]] = {
+    **{
+        f"embedding of {np.dtype(dtype)}": (tw.embedding, (values(100, 8, dtype=dtype), integers(5)))
+        for dtype in FLOATS
+    },
+    "embedding, many axes": (tw.embedding, (VOCABULARY, integers(2, 3, dtype="i8"))),
+    "embedding, one index": (tw.embedding, (VOCABULARY, integers(dtype="u1"))),
+    "embedding, scale": (lambda *given: tw.embedding(*given, scale=8**0.5), (VOCABULARY, integers(5))),
+    "embedding into": (tw.embedding, (VOCABULARY, integers(5), values(5, 8))),
+    "embedding into rows": (
+        lambda *given: tw.embedding(*given[:2], given[2][:, ::2, :8]),
+        (VOCABULARY, integers(5, 3), values(5, 6, 9)),
+    ),
+    "embedding, threads": (lambda *given: tw.embedding(*given, threads=2), (VOCABULARY, integers(5))),
+    "embedding of columns": (tw.embedding, (np.asfortranarray(VOCABULARY), integers(5)[::-1])),
+    "embedding of nothing": (tw.embedding, (VOCABULARY, integers(0, 3))),
+}
+
+FORMS = {**ROWS, **EACH, **REDUCED, **PAIRS, **ROTATED, **GATHERED}
+
+
+@pytest.mark.parametrize("name", FORMS)
 def test_forms(name: str) -> None:
-    function, operands = {**ROWS, **EACH, **REDUCED}[name]
+    function, operands = FORMS[name]
     check(function, *operands)
+
+
+def test_embedding_of_quantised_rows() -> None:
+    rows, indices = tw.quantize_rows(VOCABULARY), integers(2, 3)
+    for _ in range(3):
+        tw.embedding(rows, indices)
+    others = tw.quantize_rows(values(100, 8))
+    found: list[Array] = []
+    assert python_lines(lambda: found.append(tw.embedding(others, indices))) == 0
+    np.testing.assert_array_equal(found[0], np.asarray(others)[indices])
+
+
+def merged(x: Array) -> Array:
+    """A gated product of an array's halves, whatever its last axis."""
+    return tw.gated(x[..., : x.shape[-1] // 2 * 2])
 
 
 @pytest.mark.parametrize(
     ("function", "dtype"),
-    crossed([tw.softmax, tw.rms_norm, tw.silu, tw.sum, tw.max, tw.transpose], FLOATS, 2),
+    crossed([tw.softmax, tw.rms_norm, tw.silu, tw.sum, tw.max, tw.transpose, merged], FLOATS, 2),
 )
 def test_types(function: Callable[..., Any], dtype: Any) -> None:
     check(function, values(5, 8, dtype=dtype))

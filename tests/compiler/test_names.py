@@ -16,19 +16,25 @@ from tilewright.errors import UnsupportedDtype
 from tilewright.ir.verify import is_name
 from tilewright.machine.isa_rows import ISAS
 from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
+from tilewright.ops.binary.problem import BinaryFunction
 from tilewright.ops.chain.problem import LinearChain
 from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.embedding.problem import TABLE_DTYPES, Embedding
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.mmt4d.problem import Mmt4d
 from tilewright.ops.packing.problem import Packing
+from tilewright.ops.rotary.problem import Rotary
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.ops.sum_of_products.problem import SUM_DTYPES, SumOfProducts, Walk
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
 from tilewright.ops.unary.problem import Unary
+from tilewright.spec.binary_functions import BinaryOp
 from tilewright.spec.dtype import BF16, F32, FUNCTION_DTYPES, GEMM_DTYPES
+from tilewright.spec.epilogue import ACTIVATIONS
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, ProductTypes, Role, Strategy
+from tilewright.spec.rotary import Pairing
 from tilewright.spec.row_functions import RowOp
 from tilewright.spec.weights import Weights
 
@@ -103,6 +109,21 @@ def elementwise() -> Iterator[Elementwise]:
             yield Elementwise(op, dtype)
 
 
+def binary() -> Iterator[BinaryFunction]:
+    for op, dtype, activation in product(BinaryOp, FUNCTION_DTYPES, (None, *ACTIVATIONS)):
+        yield BinaryFunction(op, dtype, activation)
+
+
+def rotary() -> Iterator[Rotary]:
+    for dtype, tables, pairing in product(FUNCTION_DTYPES, FUNCTION_DTYPES, Pairing):
+        yield Rotary(dtype, tables, pairing)
+
+
+def embeddings() -> Iterator[Embedding]:
+    for dtype, scaled in product(TABLE_DTYPES, (False, True)):
+        yield Embedding(dtype, scaled)
+
+
 def symmetric() -> Iterator[Syrk]:
     for (n, k), lower, c in product(((None, None), (64, None), (0, 7)), (True, False), STRIDED_LAYOUTS):
         yield Syrk(n, k, "bf16", a="col", c=c, out_dtype="f32", lower=lower)
@@ -131,6 +152,9 @@ def test_names_are_unique_symbols() -> None:
         *chains(),
         *row_functions(),
         *elementwise(),
+        *binary(),
+        *rotary(),
+        *embeddings(),
         *symmetric(),
         *sums_of_products(),
         *trmms(),

@@ -19,15 +19,21 @@ from tilewright.machine.isa_rows import ISAS
 from tilewright.machine.machine import Machine
 from tilewright.ops.attention.backward_problem import AttentionBackward
 from tilewright.ops.attention.problem import Attention
+from tilewright.ops.binary.problem import BinaryFunction
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.elementwise.problem import Elementwise
+from tilewright.ops.embedding.problem import Embedding
+from tilewright.ops.rotary.problem import Rotary
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.ops.sum_of_products.problem import SumOfProducts
 from tilewright.ops.triangular.syr2k_problem import Syrk
 from tilewright.ops.triangular.trmm_problem import Trmm
 
 #: Problems on whose fields the signature depends: their kernels are called through arrays of arguments.
-SPREAD = (Attention, AttentionBackward, Contraction, RowFunction, Elementwise, SumOfProducts, Syrk, Trmm)
+SPREAD = (
+    *(Attention, AttentionBackward, Contraction, RowFunction, Elementwise, BinaryFunction, SumOfProducts),
+    *(Syrk, Trmm, Rotary, Embedding),
+)
 #: What scalars are in C, by their type.
 NUMBERS = {"f32": "float", "f64": "double", "i32": "int", "i64": "long long"}
 

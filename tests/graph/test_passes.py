@@ -156,7 +156,7 @@ CASES: dict[str, Case] = {
         [
             "reshape shape= n 5 2 4",
             *["binary multiply", "reshape shape= n 5 2 4"] * 2,
-            "attention masked=True scale=0.5 layout=bshd",
+            "attention beside= mask scale=0.5 layout=bshd",
         ],
     ),
     "linear products": (linear_products, lambda g, x: x @ floats(4, 3), (), ["linear by_columns=True"]),
@@ -214,7 +214,8 @@ def test_all_passes_keep_the_meaning() -> None:
     def model(g: Graph, x: Value) -> Value:
         h = layer_norm(g, x) * floats(8) + floats(8)
         h = attention(g, h).reshape("n", 5, 8) @ floats(8, 8) + floats(8) + h
-        return gelu(g, h @ floats(8, 16) + floats(16)) @ floats(16, 8) + h
+        inner: Value = gelu(g, h @ floats(8, 16) + floats(16))
+        return inner @ floats(16, 8) + h
 
     before = network(model, "n", 5, 8)
     after = run_passes(before, "f32")

@@ -16,12 +16,12 @@ import itertools
 import sys
 
 import numpy as np
+from other_cuts import kernel_with
 from shares import share
 from support import GuardedMemory
 
 import tilewright as tw
 from tilewright.compiler.kernel import Kernel
-from tilewright.ops.rows import nest as row_function
 from tilewright.ops.rows.kernel import RowCall
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.row_functions import RowOp
@@ -33,14 +33,7 @@ GAPS = (0, 3, 16)
 
 def past_caches(problem: RowFunction) -> Kernel:
     """The kernel of matrices past the caches, with the buffers of rows too short for some."""
-    choose = row_function.choose_rows
-    row_function.choose_rows = lambda problem, machine: row_function.RowCut(
-        choose(problem, machine).together, 64, 64, 1
-    )
-    try:
-        return Kernel.compiled(problem)
-    finally:
-        row_function.choose_rows = choose
+    return kernel_with(problem, side=64, kept=64, stream_from=1)
 
 
 def main(name: str, first: str) -> None:

@@ -222,6 +222,56 @@ def _functions() -> Iterator[Subject]:
         named = {"out": arr(4, 5), "threads": threads}
         named |= {"approximate": of("none", "tanh")} if name == "gelu" else {}
         yield Subject(name, partial(getattr, tw, name), {"x": arr(4, 5)}, named)
+    for name, gate in (("gated", {"gate": arr(4, 5)}), ("gated merged", {})):
+        yield Subject(
+            name,
+            lambda: tw.gated,
+            {"x": arr(4, 5) if gate else arr(4, 10), **gate},
+            {
+                "activation": of("silu", "gelu", None),
+                "out": arr(4, 5),
+                "gate_first": of(True, False),
+                "threads": threads,
+            },
+        )
+    tables = {"cos": arr(6, 2), "sin": arr(6, 2)}
+    yield Subject(
+        "rotary",
+        lambda: tw.rotary,
+        {"x": arr(2, 3, 4, 5), **tables},
+        {
+            "positions": of(None, np.zeros((2, 4), int), [0, 1, 2, 5]),
+            "interleaved": of(False, True),
+            "layout": of("bhsd"),
+            "out": arr(2, 3, 4, 5),
+            "threads": threads,
+        },
+    )
+    yield Subject(
+        "rotary_tables",
+        lambda: tw.rotary_tables,
+        {"length": of(9), "dim": of(8)},
+        {
+            "base": of(10000.0),
+            "scaling": of(None, "linear", "yarn", "llama3", "dynamic"),
+            "factor": of(4.0),
+            "original_length": of(16),
+            "beta_fast": of(32),
+            "beta_slow": of(1),
+            "low_freq_factor": of(1.0),
+            "high_freq_factor": of(4.0),
+            "attention_factor": of(None, 1.0),
+            "dtype": of("f32", "bf16"),
+        },
+    )
+    gathered = {"out": arr(2, 3, 5), "scale": of(None, 2.0), "threads": threads}
+    for name, table in (
+        ("embedding", arr(4, 5)),
+        ("embedding of int8", lambda: tw.quantize_rows(arr(4, 5)())),
+    ):
+        yield Subject(
+            name, lambda: tw.embedding, {"table": table, "indices": of([[0, 1, 3], [2, 2, 0]])}, gathered
+        )
     for name in ("sum", "mean", "max", "min"):
         yield Subject(
             name,
@@ -542,6 +592,16 @@ def _records() -> Iterator[Subject]:
         {"op": of("softmax", "layer_norm")},
         {"dtype": kind, "layout": layout, "weight": of(None), "bias": of(None)},
     )
+    yield Subject(
+        "BinaryFunction",
+        lambda: tw.BinaryFunction,
+        {"op": of("multiply")},
+        {"dtype": kind, "activation": of("gelu", None)},
+    )
+    yield Subject(
+        "Rotary", lambda: tw.Rotary, {}, {"dtype": kind, "tables": of(None), "pairing": of("halves")}
+    )
+    yield Subject("Embedding", lambda: tw.Embedding, {}, {"dtype": kind, "scaled": of(False)})
     yield Subject("Elementwise", lambda: tw.Elementwise, {"op": of("gelu")}, {"dtype": kind})
     yield Subject(
         "SumOfProducts",
@@ -635,6 +695,9 @@ def _kernels() -> Iterator[Subject]:
         (tw.LinearChain((5, 6, 3), ("relu", None)), chain, {"out": arr(4, 3)}),
         (tw.RowFunction("softmax"), single, {}),
         (tw.Elementwise("gelu"), single, {}),
+        (tw.BinaryFunction("add"), {**single, "c": arr(4, 5)}, {}),
+        (tw.Rotary(), single, {}),
+        (tw.Embedding(), single, {}),
         (tw.Syrk(), {"a": arr(4, 5), "c": arr(4, 4)}, scalars),
         (tw.Syr2k(), {"a": arr(4, 5), "b": arr(4, 5), "c": arr(4, 4)}, scalars),
         (tw.Trmm(), {"a": arr(4, 4), "b": arr(4, 6), "c": arr(4, 6)}, {"alpha": of(1)}),

@@ -210,7 +210,17 @@ def test_what_a_value_raises_itself_passes_through() -> None:
         tw.softmax(Broken())
 
 
-@pytest.mark.parametrize("problem", [tw.RowFunction("softmax"), tw.Elementwise("gelu")], ids=str)
+@pytest.mark.parametrize(
+    "problem",
+    [
+        tw.RowFunction("softmax"),
+        tw.Elementwise("gelu"),
+        tw.BinaryFunction("add"),
+        tw.Rotary(),
+        tw.Embedding(),
+    ],
+    ids=str,
+)
 def test_kernels_without_a_call(problem: Any) -> None:
     with pytest.raises(KernelNotCalled, match="takes pointers and strides"):
         tw.compile(problem)(np.ones((2, 3), np.float32), np.ones((2, 3), np.float32))

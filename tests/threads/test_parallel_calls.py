@@ -241,3 +241,18 @@ def test_many_callers_of_few_threads() -> None:
     assert not any(caller.is_alive() for caller in callers)
     assert wrong == []
     assert thread_pool().state.active == 0
+
+
+def test_calls_of_one_thread_need_no_workers() -> None:
+    """A process in which every call is of one thread starts no worker and still repeats large products."""
+    program = """
+import numpy as np, tilewright as tw
+from tilewright.threads.pool import thread_pool
+tw.set_num_threads(2)
+a = np.ones((400, 400), np.float32)
+for _ in range(5):
+    tw.matmul(a, a, alpha=2, threads=1)
+(row,) = tw.show_calls()
+print(row.repeated, row.first, thread_pool().workers)
+"""
+    assert run_python("-c", program).split() == ["4", "1", "0"]

@@ -93,6 +93,11 @@ for reduction in (tw.sum, tw.mean, tw.max, tw.min):
     assert_type(reduction(x, axis=(0, 1), keepdims=True), Array)
 for function in (tw.erf, tw.relu, tw.sigmoid, tw.silu, tw.tanh):
     assert_type(function(x, x, threads=1), Array)
+assert_type(tw.gated(x, y, "gelu", gate_first=False), Array)
+cos, sin = tw.rotary_tables(8, 4, scaling="yarn", factor=2.0, original_length=4)
+assert_type(tw.rotary(q, cos, sin, [0, 1, 2], layout=layout, interleaved=True), Array)
+assert_type(tw.embedding(x, [0, 1], scale=2.0), Array)
+assert_type(tw.embedding(tw.quantize_rows(x), 1), Array)
 names: tuple[ActivationName, ...] = ("relu", "silu")
 layers = [tw.linear(x, x, None, name) for name in names]
 assert_type(tw.gelu(x, "tanh"), Array)

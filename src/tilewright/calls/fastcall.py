@@ -114,13 +114,19 @@ class CallEntry(ObjectCode):
         with self.when(condition):
             self.python("restore_thread", self.pointer(thread))
 
-    def find_team(self, work: Value) -> TeamRequest:
-        """Whether a call with this many multiply-adds uses a team; without its workers, it is given up."""
+    def find_team(self, work: Value, limit: Value) -> TeamRequest:
+        """Whether a call with this many multiply-adds uses a team; without its workers, it is given up.
+
+        Parameters
+        ----------
+        limit : the most threads of the call; 0 for as many as the pool has.
+        """
         state = self.symbol("pool")
         size, started, opened = (
             self.load_acquire(INT64, self.at(state, field.offset))
             for field in (State.size, State.started, State.open)
         )
+        size = self.select(self.icmp("==", limit, 0), size, limit)
         wanted = self.takes_team(work, size)
         there = self.and_(self.icmp(">=", started, self.sub(size, 1)), self.icmp("!=", opened, 0))
         self.require(self.or_(self.not_(wanted), there))

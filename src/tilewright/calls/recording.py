@@ -47,6 +47,13 @@ def repeatable() -> None:
         recorder.vouched = True
 
 
+def restartable() -> None:
+    """Declare that what the call in progress writes may be written again, so that any step may be a check."""
+    recorder = current.recorder
+    if recorder is not None:
+        recorder.restartable = True
+
+
 def not_repeatable(reason: str) -> None:
     """Declare that machine code cannot repeat the call in progress."""
     recorder = current.recorder
@@ -202,7 +209,7 @@ class Recording:
     """
 
     reason = ""
-    vouched = elsewhere = checked = False
+    vouched = elsewhere = checked = restartable = False
     _numbers: dict[np.dtype[Any], int] | None = None  # of PyTorch's types, where results are tensors
     _team: int | None = None
     _work = -1  # outside of teams
@@ -369,7 +376,7 @@ class Recording:
         """
         if self.reason:
             return
-        for step in self._steps[:-1]:
+        for step in () if self.restartable else self._steps[:-1]:
             if not (step[_IS_CHECK] or (step[_THUNK] == step[_CODE] == 0 and step[_ARGUMENTS] < 0)):
                 self.refuse("a check of contents after something else")
                 return

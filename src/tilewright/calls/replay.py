@@ -42,7 +42,6 @@ from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
 from tilewright.machine.host import host_machine
 from tilewright.threads.pool import WAKE_WORK
-from tilewright.threads.pool_memory import State
 
 _MODULE, _METHOD_MODULE = "tw_replay", "tw_method"
 _ENTRY, _READ = "tw_repeat", "tw_read"
@@ -118,12 +117,7 @@ class _Replay(CallEntry):
 
     def find_threads(self, recipe: Value) -> TeamRequest:
         """The team of the recipe's longest step, of as many threads as the call allows."""
-        wish, limit = self.find_team(self.word(recipe, Field.WORK)), self.word(recipe, Field.THREADS)
-        threads = self.select(self.icmp("==", limit, 0), wish.threads, limit)
-        started = self.load_acquire(INT64, self.at(wish.state, State.started.offset))
-        ready = self.icmp("<=", threads, self.add(started, 1))
-        self.require(self.or_(ready, self.not_(wish.wanted)))
-        return wish._replace(threads=threads)
+        return self.find_team(self.word(recipe, Field.WORK), self.word(recipe, Field.THREADS))
 
     def count_use(self, recipe: Value, difference: int) -> None:
         """Counts the calls that follow a recipe; the GIL is held."""

@@ -76,8 +76,12 @@ from tilewright.errors.einsum import (
 )
 from tilewright.errors.graphs import (
     GraphDtype as GraphDtype,
+    GraphFileDamaged as GraphFileDamaged,
+    GraphFileNotFound as GraphFileNotFound,
+    GraphFileVersion as GraphFileVersion,
     GraphInput as GraphInput,
     GraphInputs as GraphInputs,
+    GraphNotWritable as GraphNotWritable,
     GraphOperand as GraphOperand,
     GraphShape as GraphShape,
     GraphWithoutOutput as GraphWithoutOutput,
@@ -123,10 +127,19 @@ from tilewright.errors.loops import (
     SourceMissing as SourceMissing,
     TargetNotOfModule as TargetNotOfModule,
 )
+from tilewright.errors.models import (
+    EmbeddingTable as EmbeddingTable,
+    IndexPastEnd as IndexPastEnd,
+    InvalidIndices as InvalidIndices,
+    RotaryAxes as RotaryAxes,
+    RotaryPositions as RotaryPositions,
+    RotaryTables as RotaryTables,
+)
 from tilewright.errors.operands import (
     BatchMismatch as BatchMismatch,
     ForeignArray as ForeignArray,
     ForeignKeyword as ForeignKeyword,
+    GateHalves as GateHalves,
     InvalidOperand as InvalidOperand,
     InvalidScalar as InvalidScalar,
     MaskedOperand as MaskedOperand,
@@ -140,6 +153,7 @@ from tilewright.errors.operands import (
     OutOverlapsItself as OutOverlapsItself,
     OutReadOnly as OutReadOnly,
     OutShape as OutShape,
+    PairShapes as PairShapes,
     RequiresGrad as RequiresGrad,
     ScalarOperand as ScalarOperand,
     TensorNotReadable as TensorNotReadable,

@@ -41,6 +41,32 @@ class GraphWithoutOutput(TilewrightError, ValueError):
     message = "the graph has no output: call g.output(value) before g.compile()"
 
 
+class GraphFileNotFound(TilewrightError, OSError):
+    """The file of a graph cannot be read."""
+
+    message = "{path}: {reason}"
+
+
+class GraphFileDamaged(TilewrightError, ValueError):
+    """A file is no graph, or it was altered or cut off."""
+
+    message = "{path} is not a whole graph: {reason}; save it again"
+
+
+class GraphFileVersion(TilewrightError, ValueError):
+    """The file of a graph was written by another version of this package."""
+
+    message = (
+        "{path} has the format version {found}, must be {required}: save the graph again by this version"
+    )
+
+
+class GraphNotWritable(TilewrightError, OSError):
+    """A graph cannot be written to a file."""
+
+    message = "{path} cannot be written: {reason}"
+
+
 class UnknownSize(TilewrightError, KeyError):
     """A size of a graph follows from no input."""
 

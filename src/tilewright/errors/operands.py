@@ -21,6 +21,22 @@ class ScalarOperand(TilewrightError, ValueError):
     message = "operand {name} has 0 dimensions, needs at least 1; use numpy.multiply for scalars"
 
 
+class PairShapes(TilewrightError, ValueError):
+    """The shapes of two operands of an elementwise function do not broadcast."""
+
+    message = "{left} has shape {a} and {right} has shape {b}, which do not broadcast"
+
+
+class GateHalves(TilewrightError, ValueError):
+    """An array without a separate gate has no two halves."""
+
+    speaker = "gated"
+    message = (
+        "x has shape {found}; without gate its last axis holds the gate and the values, "
+        "and must have an even length: pass gate=, or an x of shape (..., 2n)"
+    )
+
+
 class OutShape(TilewrightError, ValueError):
     """The shape of `out` is not the shape of the result."""
 

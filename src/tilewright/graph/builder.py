@@ -9,8 +9,9 @@ import numpy as np
 
 from tilewright.errors import GraphInput, GraphOperand, GraphShape, GraphWithoutOutput, shown
 from tilewright.graph.compiled import CompiledGraph, compile_network
+from tilewright.graph.dtypes import graph_dtype
 from tilewright.graph.network import Network, without_dead
-from tilewright.graph.nodes.attention import AttentionNode
+from tilewright.graph.nodes.attention import BESIDE, AttentionNode
 from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.nodes.elementwise import BinaryNode, CastNode, UnaryNode, WhereNode
 from tilewright.graph.nodes.movement import (
@@ -27,14 +28,13 @@ from tilewright.graph.nodes.sources import ConstantNode, InputNode
 from tilewright.graph.sizes import ONE, SizeLike, product, quotient, shape_of, shown_shape, size_of
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.ops.packing.matrix import PackedMatrix
-from tilewright.spec.dtype import parse_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from tilewright.graph.nodes.rows import NormName, ReductionName
     from tilewright.spec.dtype import DType
-    from tilewright.typing import ActivationName, AttentionLayoutName, ElementType
+    from tilewright.typing import ActivationName, AttentionLayoutName, CausalName, ElementType
 
 
 class Value:
@@ -237,17 +237,28 @@ class Graph:
         v: Any,
         *,
         mask: Any = None,
-        causal: bool = False,
+        causal: bool | CausalName = False,
         scale: float | None = None,
         window: tuple[int | None, int | None] | None = None,
         softcap: float | None = None,
         layout: AttentionLayoutName = "bhsd",
+        **beside: Any,
     ) -> Value:
-        """softmax(q · kᵀ · scale + mask) · v; see `tilewright.attention`."""
+        """softmax(q · kᵀ · scale + mask) · v; see `tilewright.attention`.
+
+        Parameters
+        ----------
+        beside : "q_lengths", "kv_lengths", "cu_seqlens_q", "cu_seqlens_k", "q_offset", "sinks" or
+            "alibi_slopes", as of `tilewright.attention`.
+        """
+        given = {name: one for name, one in {"mask": mask, **beside}.items() if one is not None}
+        for name in given:
+            if name not in BESIDE:
+                raise GraphShape(node="attention", reason=f"no operand {name!r}; known: {', '.join(BESIDE)}")
         return self._node(
             AttentionNode,
-            [q, k, v, *(() if mask is None else (mask,))],
-            masked=mask is not None,
+            [q, k, v, *given.values()],
+            beside=tuple(given),
             causal=causal,
             scale=scale,
             window=window,
@@ -448,21 +459,6 @@ class Graph:
 
     def _at(self, given: Any, node: str, operand: str) -> int:
         return self._value(given, node, operand).at
-
-
-def graph_dtype(dtype: Any) -> np.dtype[Any]:
-    """The NumPy dtype of an element type as users write them; also bool and the integers without a kernel.
-
-    >>> graph_dtype("bf16"), graph_dtype("bool"), graph_dtype("i64")
-    (dtype(bfloat16), dtype('bool'), dtype('int64'))
-    """
-    try:
-        return np.dtype(parse_dtype(dtype).numpy)
-    except TypeError:
-        found: np.dtype[Any] = np.dtype(dtype)
-        if found.kind not in "biufc":
-            raise
-        return found
 
 
 def _axes(axis: int | tuple[int, ...]) -> tuple[int, ...]:

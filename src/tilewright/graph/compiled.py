@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import statistics
+import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, data_address
-from tilewright.calls.recording import repeatable
+from tilewright.calls.recording import repeatable, restartable
 from tilewright.calls.repeated import repeated_method
 from tilewright.errors import GraphInput, GraphInputs
+from tilewright.errors.callers import named_in_errors
 from tilewright.graph.execute import run_network
 from tilewright.graph.network import Network, bind_sizes
 from tilewright.graph.nodes.sources import ConstantNode
 from tilewright.graph.passes.pipeline import run_passes
 from tilewright.graph.plan import MemoryPlan, plan_memory
+from tilewright.graph.profile import REPEAT, GraphTimes, measure_nodes
+from tilewright.graph.saved import load_network, save_network
 from tilewright.graph.sizes import Sizes
 from tilewright.recorder import Numbered
 from tilewright.threads.pool import limited
@@ -72,10 +79,42 @@ class CompiledGraph(Numbered):
         GraphInput : an input whose type or shape is not as declared.
         """
         arrays = self._checked(inputs, named)
+        restartable()
         with limited(threads):
             found = self._run(arrays)
         repeatable()
         return found[0] if len(found) == 1 else found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph to a file, weights as they are packed for this machine; see `load_graph`.
+
+        Raises
+        ------
+        GraphNotWritable
+        """
+        save_network(self.network, path)
+
+    def explain(self, *inputs: Any, repeat: int = REPEAT, **named: Any) -> GraphTimes:
+        """The time, operations and bytes of every node, measured with these inputs; `print` it.
+
+        Each node runs as a graph of its own, in turn, so that caches are about as in a whole run.
+        """
+        arrays = self._checked(inputs, named)
+        times = []
+        for _ in range(repeat + 2):
+            started = time.perf_counter()
+            self(*arrays)
+            times.append(time.perf_counter() - started)
+        sizes = self._sizes(arrays)
+        nodes = measure_nodes(self.network, arrays, sizes, CompiledGraph, repeat)
+        arena = plan_memory(self.network, arrays, sizes).arena_bytes
+        return GraphTimes(nodes, statistics.median(times[2:]), arena)
+
+    def profile(self, path: str | Path, *inputs: Any, repeat: int = REPEAT, **named: Any) -> GraphTimes:
+        """Write `explain` in Chrome's trace format, and return it."""
+        found = self.explain(*inputs, repeat=repeat, **named)
+        found.write_trace(path)
+        return found
 
     def plan(self, *inputs: Any, **named: Any) -> MemoryPlan:
         """Where the values of a call are in memory; nothing is computed."""
@@ -141,6 +180,39 @@ def _constants_of(network: Network) -> tuple[list[tuple[int, int]], list[object]
             memory.append((low, max(high - low, 1)))
             assert data_address(node.value) >= low
     return memory, owned
+
+
+@named_in_errors
+def load_graph(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool = False) -> CompiledGraph:
+    """A graph that `CompiledGraph.save` wrote.
+
+    Parameters
+    ----------
+    path : the file. It is data: nothing in it is executed.
+    mmap : whether weights are mapped into memory: opening takes milliseconds, and processes share them.
+    verify : whether the checksums of weights are compared too, which reads all of them.
+
+    Returns
+    -------
+    CompiledGraph
+        With the bits of the one that was saved. Weights in tiles of another machine are packed again.
+
+    Raises
+    ------
+    GraphFileNotFound, GraphFileDamaged, GraphFileVersion
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, tilewright as tw
+    >>> from pathlib import Path
+    >>> g = tw.Graph()
+    >>> g.output(g.relu(g.input("x", shape=("n",))))
+    >>> path = Path(tempfile.mkdtemp()) / "relu.twgraph"
+    >>> g.compile().save(path)
+    >>> tw.load_graph(path)(np.array([-1, 2], np.float32))
+    array([0., 2.], dtype=float32)
+    """
+    return CompiledGraph(load_network(path, mapped=mmap, verify=verify))
 
 
 def compile_network(network: Network, precision: str = "f32") -> CompiledGraph:

@@ -605,7 +605,7 @@ class PrimitiveOperands(Protocol):
 
 @dataclass(frozen=True)
 class Primitive:
-    """Base of statements all of whose fields are windows, integers and scalars (`ir/primitives/`).
+    """Base of statements all of whose fields are windows, integers, scalars and choices (`ir/primitives/`).
 
     In text the name of each field precedes its value; a field that is None is left out.
 
@@ -614,11 +614,13 @@ class Primitive:
     word : the word that begins its text.
     emission : "module:function" of `micro` that writes its code.
     long : one of them may be any amount of work, so that it spends from its task's budget.
+    choices : the enumeration of each field that is a member of one.
     """
 
     word: ClassVar[str]
     emission: ClassVar[str]
     long: ClassVar[bool] = False
+    choices: ClassVar[Mapping[str, type[Enum]]] = {}
 
     def rules(self, types: Mapping[str, DType]) -> Iterator[tuple[bool, str]]:
         """Requirements on the windows, given their element types: whether each holds, and its text."""

@@ -293,11 +293,12 @@ class Line:
         return Groups(scale, self.expression())
 
     def primitive(self, kind: type[Primitive]) -> Primitive:
-        """A statement of windows, integers and scalars, each behind its name."""
+        """A statement of windows, integers, scalars and choices, each behind its name."""
         values: dict[str, Any] = {}
         for field in fields(kind):
             if self.take(field.name):
-                values[field.name] = self._field(str(field.type))
+                choices = kind.choices.get(field.name)
+                values[field.name] = self._field(str(field.type)) if choices is None else self.choice(choices)
             elif "None" in str(field.type):
                 values[field.name] = None
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from enum import Enum
 
 from tilewright.ir.nodes import (
     AnyOf,
@@ -162,6 +163,8 @@ def _print_fields(node: Primitive) -> Iterator[str]:
                 yield f" {field.name} {_print_slice(window)}"
             case Expression() as value:
                 yield f" {field.name} {print_expression(value)}"
+            case Enum(value=word):
+                yield f" {field.name} {word}"
             case scalar:
                 yield f" {field.name} {_print_scalar(scalar)}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from enum import Enum
 
 from tilewright.errors import InvalidTileIr, StepDtype
 from tilewright.ir.nodes import (
@@ -312,7 +313,7 @@ class _Verifier:
         self.finish(node.finish, (sums, c), scope, axes, where)
 
     def primitive(self, node: Primitive, scope: frozenset[str], axes: frozenset[str]) -> None:
-        """A statement of windows, integers and scalars, with rules of its own."""
+        """A statement of windows, integers, scalars and choices, with rules of its own."""
         for field in fields(node):
             where = f"{node.word} {field.name}"
             match getattr(node, field.name):
@@ -322,6 +323,9 @@ class _Verifier:
                     self.slice(window, scope, where)
                 case Expression() as value:
                     self.expression(value, scope, where)
+                case Enum() as word:
+                    if not isinstance(word, node.choices.get(field.name, ())):
+                        raise InvalidTileIr(where=where, reason=f"{word} is not a choice of this field")
                 case scalar:
                     self.scalar(scalar, axes, where)
         windows = {field.name: getattr(node, field.name) for field in fields(node)}

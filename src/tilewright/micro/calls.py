@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from enum import Enum
+from typing import NamedTuple, TypeVar
 
 from tilewright.ir.nodes import Traffic
 from tilewright.llvm.build import Callee, Function, Module
@@ -54,8 +55,8 @@ class UnaryCall(NamedTuple):
         return UnaryCall(self.op, self.traffic, *windows, rows=self.columns, columns=self.rows)
 
 
-#: The operands of a primitive: windows, integers and scalars by the names of its fields.
-Operand = Window | Value
+#: The operands of a primitive: windows, integers, scalars and choices by the names of its fields.
+Operand = Window | Value | Enum
 Operands = dict[str, Operand | None]
 
 
@@ -82,6 +83,8 @@ class PrimitiveFunction:
                 marks.append(f"{name}_{operand.dtype}")
                 for part in ("pointer", "row", "column"):
                     self._argument(f"{name}_{part}", getattr(operand, part), marks)
+            elif isinstance(operand, Enum):
+                marks.append(str(operand.value))
             elif operand is not None:
                 marks += [name] if name in ("low", "softcap") or operand.known is not None else []
                 self._argument(name, operand, marks)
@@ -109,8 +112,8 @@ class PrimitiveFunction:
         self.caller.call(callee, self.values)
 
     def _inside(self, f: Function, name: str, operand: Operand | None) -> Operand | None:
-        if operand is None:
-            return None
+        if operand is None or isinstance(operand, Enum):
+            return operand
         if isinstance(operand, Window):
             pointer, row, column = (
                 self._value(f, f"{name}_{part}", getattr(operand, part))
@@ -134,4 +137,14 @@ def value(operands: Operands, name: str) -> Value:
     """An operand that is a number."""
     found = operands[name]
     assert isinstance(found, Value)
+    return found
+
+
+Choice = TypeVar("Choice", bound=Enum)
+
+
+def choice(operands: Operands, name: str, kind: type[Choice]) -> Choice:
+    """An operand that is a member of an enumeration."""
+    found = operands[name]
+    assert isinstance(found, kind)
     return found

@@ -94,6 +94,8 @@ _FUNCTIONS = (
     "tilewright.ops.rows.public",
     "tilewright.ops.rows.public_reductions",
     "tilewright.ops.elementwise.public",
+    "tilewright.ops.binary.public",
+    "tilewright.ops.rotary.public",
 )
 
 

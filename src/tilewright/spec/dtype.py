@@ -83,7 +83,7 @@ class DType:
     packed_in: DType | None = None
 
     def __post_init__(self) -> None:
-        if self.packed_in is not None:
+        if isinstance(self.packed_in, DType):
             set_fields(self, c_name=self.packed_in.c_name)
         elif self.is_integer:
             unsigned = "u" * (self.kind is Kind.UNSIGNED)
@@ -167,7 +167,7 @@ class DType:
     @cached_property
     def is_integer(self) -> bool:
         """Whether arithmetic wraps around instead of rounding."""
-        return self.kind in (Kind.SIGNED, Kind.UNSIGNED)
+        return self.kind is Kind.SIGNED or self.kind is Kind.UNSIGNED
 
     @property
     def real(self) -> DType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from enum import Enum
 
 from tilewright.compiler.lowering.expressions import Scope
 from tilewright.compiler.lowering.tasks import lower_tasks, streams
@@ -136,7 +137,7 @@ def _unary(node: UnaryMap, scope: Scope) -> None:
 
 
 def _primitive(node: Primitive, scope: Scope) -> None:
-    """Windows, integers and scalars: a call of the function that the primitive's emission defines."""
+    """Windows, integers, scalars, choices: a call of the function that the primitive's emission defines."""
     operands: Operands = {}
     budget = scope.frame.budget
     if node.long and budget is not None:
@@ -149,6 +150,8 @@ def _primitive(node: Primitive, scope: Scope) -> None:
                 operands[name] = scope.window(window)
             case Expression() as value:
                 operands[name] = scope.integer(value)
+            case Enum() as word:
+                operands[name] = word
             case value:
                 operands[name] = scope.scalar(value, scope.frame.scalar_type)
     emitter(node.emission)(scope.f, scope.frame.machine.isa, operands)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from tilewright.calls.operands import Array
 from tilewright.calls.pieces import copy_to, pieces
 from tilewright.errors import GraphDtype, GraphShape
 from tilewright.graph.sizes import Shape, Sizes, shown_shape
-from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.loops.nests.polynomial import Polynomial, Symbol
 
 
 class ValueType(NamedTuple):
@@ -66,6 +66,18 @@ class Node(ABC):
     def work(self, types: Sequence[ValueType], result: ValueType) -> Polynomial:
         """Floating-point operations, where they decide how long the node takes; 0 for copies and the like."""
         return Polynomial()
+
+    def at_sizes(self, sizes: Sizes) -> Self:
+        """The node with its named sizes replaced by numbers."""
+        values = {Symbol(name): size for name, size in sizes.items()}
+
+        def fixed(value: Any) -> Any:
+            if isinstance(value, Polynomial):
+                return value.substitute(values)
+            return tuple(map(fixed, value)) if isinstance(value, tuple) else value
+
+        changed = {one.name: fixed(getattr(self, one.name)) for one in fields(self) if one.name != "operands"}
+        return replace(self, **changed)
 
     @property
     def name(self) -> str:

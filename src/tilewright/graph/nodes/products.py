@@ -9,16 +9,18 @@ from typing import Any, get_args
 import numpy as np
 
 from tilewright.calls.operands import Array
+from tilewright.calls.recording import numpy_call
 from tilewright.calls.repeated import in_python
 from tilewright.graph.nodes.base import Node, ValueType, moved
 from tilewright.graph.sizes import Sizes, broadcast, product
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.ops.einsum.public import einsum
+from tilewright.ops.linear.activations import quantize_rows
 from tilewright.ops.matmul.public import matmul
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.typing import ActivationName
 
-_matmul, _einsum = in_python(matmul), in_python(einsum)
+_matmul, _einsum, _quantize_rows = in_python(matmul), in_python(einsum), in_python(quantize_rows)
 
 
 def activated(x: Array, activation: str | None) -> Array:
@@ -34,12 +36,14 @@ class LinearNode(Node):
     ----------
     operands : x, weight, then the bias and the residual where there are any.
     by_columns : whether the weight is stored (in, out), as packed ones are, and not (out, in).
+    quantised_rows : whether x is rounded to 8 bits with a scale for each row, to meet a weight of 8 bits.
     """
 
     activation: ActivationName | None = None
     bias: bool = False
     residual: bool = False
     by_columns: bool = False
+    quantised_rows: bool = False
 
     def infer(self, types: Sequence[ValueType]) -> ValueType:
         """(..., in) and the weight's (out, in) to (..., out)."""
@@ -72,6 +76,17 @@ class LinearNode(Node):
         """One product with its epilogue; a residual is what the result is added to."""
         x, weight, *rest = arrays
         bias = rest.pop(0) if self.bias else None
+        if self.quantised_rows:
+            found = _matmul(
+                _quantize_rows(x),
+                weight,
+                None if self.residual else out,
+                bias=bias,
+                activation=self.activation,
+            )
+            if self.residual:
+                numpy_call(np.add, found, rest[0], out=out, quiet=True)
+            return
         options: dict[str, Any] = {}
         if self.residual:
             if rest[0] is not out:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from tilewright.graph.network import Network, Rewriter, rewritten
@@ -56,7 +57,8 @@ def recognise_attention(network: Network) -> Network:
         operands = [rewriter.moved[found.q], k, rewriter.moved[v]]
         if found.mask is not None:
             operands.append(rewriter.moved[found.mask])
-        return rewriter.add(AttentionNode(tuple(operands), masked=found.mask is not None, scale=found.scale))
+        beside = () if found.mask is None else ("mask",)
+        return rewriter.add(AttentionNode(tuple(operands), beside, scale=found.scale))
 
     return rewritten(network, change)
 
@@ -127,10 +129,6 @@ def tokens_first(network: Network) -> Network:
             rewriter.add(TransposeNode((rewriter.moved[one],), _EXCHANGED)) for one in below.operands[:3]
         ]
         operands += [rewriter.moved[one] for one in below.operands[3:]]
-        return rewriter.add(
-            AttentionNode(
-                tuple(operands), below.masked, below.causal, below.scale, below.window, below.softcap, "bshd"
-            )
-        )
+        return rewriter.add(replace(below, operands=tuple(operands), layout="bshd"))
 
     return rewritten(network, change)

@@ -15,8 +15,11 @@ from tilewright.ir.primitives.attention import (
     SumValues,
 )
 from tilewright.ir.primitives.budget import Spend
+from tilewright.ir.primitives.gather import GatherRows
+from tilewright.ir.primitives.pairs import CombineRows
 from tilewright.ir.primitives.prefetch import PrefetchRows
 from tilewright.ir.primitives.products import MultiplyRows, SumProducts
+from tilewright.ir.primitives.rotary import RotateRows
 from tilewright.ir.primitives.rows import (
     InverseDeviationRows,
     InverseRootRows,
@@ -57,6 +60,9 @@ _KINDS: tuple[type[Primitive], ...] = (
     MinRows,
     InverseDeviationRows,
     InverseRootRows,
+    CombineRows,
+    RotateRows,
+    GatherRows,
 )
 #: Every primitive by the word that begins its text.
 PRIMITIVES: dict[str, type[Primitive]] = {kind.word: kind for kind in _KINDS}

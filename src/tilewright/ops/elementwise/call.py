@@ -23,7 +23,7 @@ from tilewright.spec.functions import UnaryOp
 def prepare_each(op: UnaryOp, x: Any, out: Any = None) -> Prepared:
     """op(x), element by element; see the functions of `tilewright` that are named like its members."""
     array, dtype = as_floats(x, "x")
-    given = None if out is None else check_result(out, array, dtype)
+    given = None if out is None else check_result(out, array.shape, dtype.numpy)
     target = result_target(array, dtype, given)
     if not array.size:
         return Prepared(array, target, given, None)

@@ -12,7 +12,6 @@ from tilewright.compiler.explanation import Explanation, decision_text, kernel_s
 from tilewright.ir.trace import trace
 from tilewright.macro.partition import MOVED_WORK
 from tilewright.ops.rows.kernel import Prepared, RowCall
-from tilewright.ops.rows.nest import row_sizes
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.threads.pool import limited
 
@@ -57,7 +56,7 @@ def _moved_bytes(call: RowCall) -> int:
 
 def _decisions(call: RowCall) -> tuple[str, ...]:
     """Those of the kernel, and whether results go past the caches."""
-    names = dict(zip(row_sizes(), call.sizes, strict=True))
+    names = dict(zip(call.kernel.nest.sizes, call.sizes, strict=True))
     scalars = dict(zip(call.kernel.nest.scalars, call.scalars, strict=True))
     found = [decision_text(decision) for decision in trace(call.kernel.nest, names, scalars).decisions]
     problem = call.kernel.problem

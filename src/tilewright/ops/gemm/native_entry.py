@@ -226,7 +226,7 @@ def _emit(*, quick: bool) -> str:
         spent = f.add(work, copied)
         f.require(f.icmp("<=", spent, QUICK_WORK))
         f.spend_quick(spent)
-    wish = f.find_team(work)
+    wish = f.find_team(work, int64(0))
     cancelled, done = f.new_block("cancelled"), f.new_block("done")
     with f.when(exact.found):
         run_exact(f, exact, matrices, long_running, wish)

@@ -13,7 +13,7 @@ import struct
 import zlib
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -128,21 +128,27 @@ def _encoded(packed: PackedMatrix, arrays: dict[str, Array]) -> tuple[bytes, lis
 def save(packed: PackedMatrix, path: str | os.PathLike[str]) -> None:
     """Write a packed matrix to a temporary file next to `path`, then rename it atomically."""
     path = check_path(path)
-    arrays = {"panels": packed.data4d, **packed.vectors}
-    head, entries = _encoded(packed, arrays)
     try:
         target = Path(os.path.realpath(path))
         check_replaceable(target)
         with replacing(target) as stream:
-            stream.write(head)
-            at = len(head)
-            for entry in entries:
-                stream.write(b"\0" * (entry.offset - at))
-                stream.write(_bytes_of(arrays[entry.name]))
-                at = entry.offset + entry.size
+            write_packed(stream, packed)
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         reason = getattr(error, "strerror", None) or str(error)
         raise PackedNotWritable(path=str(path), reason=reason) from error
+
+
+def write_packed(stream: BinaryIO, packed: PackedMatrix) -> int:
+    """Write the bytes of a file where a stream is; returns their number."""
+    arrays = {"panels": packed.data4d, **packed.vectors}
+    head, entries = _encoded(packed, arrays)
+    stream.write(head)
+    at = len(head)
+    for entry in entries:
+        stream.write(b"\0" * (entry.offset - at))
+        stream.write(_bytes_of(arrays[entry.name]))
+        at = entry.offset + entry.size
+    return at
 
 
 def load(path: str | os.PathLike[str], *, mapped: bool, verify: bool, repack: bool) -> PackedMatrix:
@@ -153,16 +159,31 @@ def load(path: str | os.PathLike[str], *, mapped: bool, verify: bool, repack: bo
     try:
         with open_regular(path) as stream:
             length = os.fstat(stream.fileno()).st_size
-            described = _read_head(stream, where, length)
-            form, shape, entries = _parse(described, where, length)
-            foreign = _foreign(form, where)
-            if foreign is not None and not repack:
-                raise foreign
-            arrays = {entry.name: _array(stream, entry, where, mapped=mapped) for entry in entries}
+            return read_packed(stream, where, (0, length), mapped=mapped, verify=verify, repack=repack)
     except OSError as error:
         if isinstance(error, TilewrightError):
             raise
         raise PackedFileNotFound(path=where, reason=error.strerror or str(error)) from error
+
+
+def read_packed(
+    stream: BinaryIO, where: str, part: tuple[int, int], *, mapped: bool, verify: bool, repack: bool
+) -> PackedMatrix:
+    """A packed matrix out of a part of a file.
+
+    Parameters
+    ----------
+    part : its first byte, on a page, and its length.
+    mapped, verify, repack : as of `PackedMatrix.load`.
+    """
+    first, length = part
+    stream.seek(first)
+    described = _read_head(stream, where, length)
+    form, shape, entries = _parse(described, where, length)
+    foreign = _foreign(form, where)
+    if foreign is not None and not repack:
+        raise foreign
+    arrays = {entry.name: _array(stream, first, entry, where, mapped=mapped) for entry in entries}
     if verify:
         for entry in entries:
             if _checksum(arrays[entry.name]) != entry.crc:
@@ -290,13 +311,13 @@ def _foreign(form: PackedForm, where: str) -> ForeignPacked | None:
     )
 
 
-def _array(stream: Any, entry: _Entry, where: str, *, mapped: bool) -> Array:
+def _array(stream: Any, first: int, entry: _Entry, where: str, *, mapped: bool) -> Array:
     dtype = DTYPES[entry.dtype].numpy
     if mapped and entry.size:
-        found = np.memmap(stream, dtype=np.uint8, mode="r", offset=entry.offset, shape=(entry.size,))
+        found = np.memmap(stream, dtype=np.uint8, mode="r", offset=first + entry.offset, shape=(entry.size,))
         return np.asarray(found).view(dtype).reshape(entry.shape)
     array = aligned_empty(entry.shape, dtype)
-    stream.seek(entry.offset)
+    stream.seek(first + entry.offset)
     if stream.readinto(_bytes_of(array)) != entry.size:
         raise PackedFileTruncated(path=where, found="fewer", required=entry.offset + entry.size)
     return array

@@ -126,7 +126,7 @@ def prepare(
     lengths = tuple(array.shape[one] for one in along)
     beside = [_beside(op.value, *given, lengths, dtype) for given in (("weight", weight), ("bias", bias))]
     scalars = [check_eps(op.value, eps, dtype)] if op.takes_eps else []
-    given = None if out is None else check_result(out, array, dtype)
+    given = None if out is None else check_result(out, array.shape, dtype.numpy)
     target = result_target(array, dtype, given, [part for part in beside if part is not None])
     if not array.size:
         return Prepared(array, target, given, None)
@@ -147,14 +147,14 @@ def check_eps(function: str, eps: Any, dtype: DType) -> float:
     return number
 
 
-def check_result(out: Any, x: Array, dtype: DType) -> Array:
-    """`out` itself, or the error that says why it cannot take a result like x.
+def check_result(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """`out` itself, or the error that says why it cannot take a result of some shape and type.
 
     Raises
     ------
     OutShape, OutReadOnly, OutDtype, OutNotArray, OutOverlapsItself
     """
-    array = check_out(out, x.shape, dtype.numpy)
+    array = check_out(out, shape, dtype)
     if not array.flags.forc and overlaps_itself(array):
         raise OutOverlapsItself(shape=array.shape, strides=array.strides)
     return array

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from tilewright.calls.foreign import as_array
-from tilewright.calls.operands import Array, overlaps_itself
+from tilewright.calls.operands import Array
 from tilewright.calls.pieces import contiguous, copied, copy_to
 from tilewright.calls.recording import constant, new_array, numpy_call
-from tilewright.errors import EmptyReduction, OutOverlapsItself, UnsupportedDtype
-from tilewright.ops.gemm.operands import check_out, wanted_dtype
-from tilewright.ops.rows.call import as_floats, check_axes, kernel_of
+from tilewright.errors import EmptyReduction, UnsupportedDtype
+from tilewright.ops.gemm.operands import wanted_dtype
+from tilewright.ops.rows.call import as_floats, check_axes, check_result, kernel_of
 from tilewright.ops.rows.kernel import Prepared, RowCall
 from tilewright.ops.rows.lines import LinePlan, plan_numbers
 from tilewright.ops.sum_of_products.call import plan_products
@@ -58,7 +58,7 @@ def prepare_reduction(
         for number, length in enumerate(array.shape)
         if keepdims or number not in along
     )
-    given = None if out is None else _checked(out, shape, dtype)
+    given = None if out is None else check_result(out, shape, dtype)
     direct = given is not None and given.dtype == dtype and given.flags.aligned
     target = given if given is not None and direct and not np.may_share_memory(given, array) else None
     if target is None:
@@ -157,14 +157,6 @@ def _of_integers(op: RowOp, x: Array, target: Array, along: tuple[int, ...]) -> 
 def _fill(target: Array, value: float) -> None:
     """Sets all elements."""
     copy_to(target, constant(np.asarray(value, target.dtype)))
-
-
-def _checked(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """`out` itself, or the error that says why it cannot take the numbers."""
-    array = check_out(out, shape, dtype)
-    if not array.flags.forc and overlaps_itself(array):
-        raise OutOverlapsItself(shape=array.shape, strides=array.strides)
-    return array
 
 
 def _steps(numbers: Array, ndim: int, along: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,0 +1,44 @@
+"""All kinds of nodes, by the names that saved graphs have for them."""
+
+from __future__ import annotations
+
+from tilewright.graph.nodes.attention import AttentionNode
+from tilewright.graph.nodes.base import Node
+from tilewright.graph.nodes.elementwise import BinaryNode, CastNode, UnaryNode, WhereNode
+from tilewright.graph.nodes.movement import (
+    ConcatenateNode,
+    ExpandNode,
+    ReshapeNode,
+    SliceNode,
+    TakeNode,
+    TransposeNode,
+)
+from tilewright.graph.nodes.products import EinsumNode, LinearNode, MatmulNode
+from tilewright.graph.nodes.rows import NormNode, ReduceNode, SoftmaxNode
+from tilewright.graph.nodes.sources import ConstantNode, InputNode
+
+#: A new kind is one more class here.
+NODE_KINDS: dict[str, type[Node]] = {
+    kind.__name__.removesuffix("Node").lower(): kind
+    for kind in (
+        AttentionNode,
+        BinaryNode,
+        CastNode,
+        ConcatenateNode,
+        ConstantNode,
+        EinsumNode,
+        ExpandNode,
+        InputNode,
+        LinearNode,
+        MatmulNode,
+        NormNode,
+        ReduceNode,
+        ReshapeNode,
+        SliceNode,
+        SoftmaxNode,
+        TakeNode,
+        TransposeNode,
+        UnaryNode,
+        WhereNode,
+    )
+}

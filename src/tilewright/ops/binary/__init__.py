@@ -1,0 +1,1 @@
+"""Functions of pairs of elements: sums, products, gates."""

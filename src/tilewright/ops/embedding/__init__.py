@@ -1,0 +1,1 @@
+"""Embeddings: rows of a table by their indices."""
