@@ -8,7 +8,9 @@ from tilewright.errors.base import TilewrightError
 class TorchMissing(TilewrightError, ImportError):
     """`tilewright.torch` is imported where PyTorch is not installed."""
 
-    message = "tilewright.torch needs PyTorch, which cannot be imported ({reason}); pip install 'tilewright[torch]'"
+    message = (
+        "tilewright.torch needs PyTorch, which cannot be imported ({reason}); pip install 'tilewright[torch]'"
+    )
 
 
 class NotConvertible(TilewrightError, ValueError):

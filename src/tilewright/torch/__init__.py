@@ -8,8 +8,10 @@ except ImportError as error:
     raise TorchMissing(reason=str(error)) from error
 
 from tilewright.torch.backend import register as _register
-from tilewright.torch.backend import tilewright as backend
+from tilewright.torch.dynamo import teach_dynamo as _teach_dynamo
+from tilewright.torch.operators import attention, linear, matmul
 
-__all__ = ["backend"]
+__all__ = ["attention", "linear", "matmul"]
 
 _register()
+_teach_dynamo()

@@ -13,18 +13,23 @@ from torch import fx
 from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.backends.registry import register_backend
+from torch._guards import TracingContext
 
-from tilewright.errors import NotConvertible
+from tilewright.errors import InvalidChoice, NotConvertible, shown
+from tilewright.graph.passes.pack_weights import PRECISIONS
+from tilewright.torch.constants import fold_constants
 from tilewright.torch.partition import PREFIX, NodeReport, partitioned
 from tilewright.torch.region import Region
 from tilewright.torch.rows.table import KEPT
 
 logger = logging.getLogger("tilewright")
 
-#: Takes the reports of a graph, and whether it is one of inference.
-Listener = Callable[[Sequence[NodeReport], bool], None]
+#: Takes the reports of a graph.
+Listener = Callable[[Sequence[NodeReport]], None]
+#: A function that empties the list of its arguments.
+Boxed = Callable[[list[Any]], Any]
 #: Why graphs of training stay with PyTorch.
-TRAINING = "the graph is one of training; call the model under torch.no_grad() or torch.inference_mode()"
+TRAINING = "its inputs require grad; call the model under torch.no_grad() or torch.inference_mode()"
 
 
 @cache
@@ -46,23 +51,49 @@ def tilewright(
     ----------
     options : "precision", as `Graph.compile` takes it.
     listener : is told where each node runs.
+
+    Raises
+    ------
+    InvalidChoice
     """
-    precision = str((options or {}).get("precision", "f32"))
-    inference = partial(_compile_inference, precision=precision, listener=listener)
-    training = partial(_compile_training, listener=listener)
+    precision = _precision_of(options or {})
+    tensors = [*(one for one in inputs if isinstance(one, torch.Tensor)), *module.parameters()]
+    if torch.is_grad_enabled() and any(one.requires_grad for one in tensors):
+        _tell(_reports_of_training(module), listener)
+        return module.forward
+    found: list[Boxed] = []
+    compile_graph = partial(_compile_inference, precision=precision, listener=listener, found=found)
     compiled: Callable[..., Any] = aot_autograd(
-        fw_compiler=training,
-        bw_compiler=_in_pytorch,
-        inference_compiler=inference,
-        decompositions=_decompositions(),
+        fw_compiler=compile_graph, inference_compiler=compile_graph, decompositions=_decompositions()
     )(module, inputs)
-    return compiled
+    return _direct(found[0], len(inputs)) if found else compiled
+
+
+def _precision_of(options: Mapping[str, Any]) -> str:
+    for name in options:
+        if name != "precision":
+            raise InvalidChoice(name="the option", found=shown(name), allowed='"precision"')
+    precision = options.get("precision", "f32")
+    if precision not in PRECISIONS:
+        raise InvalidChoice(name="precision", found=shown(precision), allowed=", ".join(PRECISIONS))
+    return str(precision)
 
 
 def _compile_inference(
-    module: fx.GraphModule, _: Sequence[Any], *, precision: str, listener: Listener | None
-) -> Callable[[list[Any]], Any]:
-    """An ATen graph as a function that empties the list of its arguments."""
+    module: fx.GraphModule,
+    inputs: Sequence[Any],
+    *,
+    precision: str,
+    listener: Listener | None,
+    found: list[Boxed],
+) -> Boxed:
+    """An ATen graph as a function.
+
+    Parameters
+    ----------
+    found : gets the function if Dynamo may call it with its own arguments.
+    """
+    fold_constants(module)
     fused, reports = partitioned(module)
     regions: dict[str, Region] = {}
     for node in list(fused.graph.nodes):
@@ -78,19 +109,47 @@ def _compile_inference(
             ]
             continue
         node.op, node.target = "call_function", regions[node.name]
-    if listener is not None:
-        listener(reports, True)
-    _log(reports)
-    return _executor(fused, regions)
-
-
-def _executor(fused: fx.GraphModule, regions: Mapping[str, Region]) -> Callable[[list[Any]], Any]:
+    _tell(reports, listener)
     run = _only_region(fused) or _interpreted(fused, regions)
-    run._boxed_call = True  # type: ignore[attr-defined]
+    if _plain(len(inputs)):
+        found.append(run)
     return run
 
 
-def _interpreted(fused: fx.GraphModule, regions: Mapping[str, Region]) -> Callable[[list[Any]], Any]:
+def _plain(inputs: int) -> bool:
+    """Return whether what AOTAutograd puts around the graph does nothing.
+
+    Its wrapper writes inputs that the graph changes, makes results views of inputs again, and leaves modes.
+    """
+    context = TracingContext.try_get()
+    about = None if context is None else context.fw_metadata
+    return (
+        about is not None
+        and len(about.input_info) == inputs
+        and not torch.is_grad_enabled()
+        and not torch._C._is_any_autocast_enabled()
+        and not about.num_mutated_inp_runtime_indices
+        and not about.num_outputs_aliased
+        and not about.num_intermediate_bases
+        and not about.dynamic_outputs
+        and not about.tokens
+        and not about.is_rng_op_functionalized
+        and about.grad_enabled_mutation is None
+        and all(one.raw_type is torch.Tensor for one in about.output_info)
+    )
+
+
+def _direct(run: Boxed, count: int) -> Callable[..., Any]:
+    """The function as Dynamo calls it."""
+
+    def call(*arguments: Any) -> Any:
+        assert len(arguments) == count
+        return run([*arguments])
+
+    return call
+
+
+def _interpreted(fused: fx.GraphModule, regions: Mapping[str, Region]) -> Boxed:
     """Executes PyTorch's nodes and regions in order."""
     for name, region in regions.items():
         region.__name__ = name  # type: ignore[attr-defined]
@@ -102,11 +161,12 @@ def _interpreted(fused: fx.GraphModule, regions: Mapping[str, Region]) -> Callab
         arguments.clear()
         return forward(*given)
 
+    run._boxed_call = True  # type: ignore[attr-defined]
     return run
 
 
-def _only_region(fused: fx.GraphModule) -> Callable[[list[Any]], Any] | None:
-    """The graph if it is one region and nothing else, whose results are in the region's order."""
+def _only_region(fused: fx.GraphModule) -> Boxed | None:
+    """The graph if it is one region of all of its inputs, and its results are the region's."""
     nodes = list(fused.graph.nodes)
     inputs = [node for node in nodes if node.op == "placeholder"]
     calls = [node for node in nodes if isinstance(node.target, Region)]
@@ -116,47 +176,42 @@ def _only_region(fused: fx.GraphModule) -> Callable[[list[Any]], Any] | None:
     items = [node for node in nodes if node.op not in ("placeholder", "output") and node is not calls[0]]
     if any(node.args != (calls[0], place) for place, node in enumerate(items)) or list(results) != items:
         return None
+    if any(one not in inputs for one in calls[0].args):
+        return None
     region = calls[0].target
     places = [inputs.index(one) for one in calls[0].args]
+    same = places == list(range(len(inputs)))
 
     def run(arguments: list[Any]) -> Any:
-        given = [arguments[place] for place in places]
-        arguments.clear()
+        given = arguments if same else [arguments[place] for place in places]
         return region(*given)
-
-    return run
-
-
-def _compile_training(
-    module: fx.GraphModule, _: Sequence[Any], *, listener: Listener | None
-) -> Callable[[list[Any]], Any]:
-    """Forward graphs of training stay with PyTorch."""
-    nodes = [node for node in module.graph.nodes if node.op == "call_function"]
-    if listener is not None:
-        listener([NodeReport(str(node.target), None, TRAINING) for node in nodes], False)
-    logger.info("torch.compile: %s", TRAINING)
-    return _in_pytorch(module, ())
-
-
-def _in_pytorch(module: fx.GraphModule, _: Sequence[Any]) -> Callable[[list[Any]], Any]:
-    forward = module.forward
-
-    def run(arguments: list[Any]) -> Any:
-        given = tuple(arguments)
-        arguments.clear()
-        return forward(*given)
 
     run._boxed_call = True  # type: ignore[attr-defined]
     return run
 
 
-def _log(reports: Sequence[NodeReport]) -> None:
+def _reports_of_training(module: fx.GraphModule) -> list[NodeReport]:
+    skipped = ("placeholder", "output", "get_attr")
+    nodes = [node for node in module.graph.nodes if node.op not in skipped]
+    return [NodeReport(_name_of(node.target), None, TRAINING) for node in nodes]
+
+
+def _name_of(target: Any) -> str:
+    return str(getattr(target, "__name__", target))
+
+
+def _tell(reports: Sequence[NodeReport], listener: Listener | None) -> None:
+    if listener is not None:
+        listener(reports)
+    if reports and all(one.reason == TRAINING for one in reports):
+        logger.info("torch.compile: a graph of %d operations stays with PyTorch: %s", len(reports), TRAINING)
+        return
     left = Counter((one.operation, one.reason) for one in reports if one.region is None)
     for (operation, reason), count in left.items():
         logger.debug("torch.compile: %d of %s stay with PyTorch: %s", count, operation, reason)
 
 
 def register() -> None:
-    """Makes the backend known to `torch.compile` by its name."""
-    if "tilewright" not in torch._dynamo.backends.registry._COMPILER_FNS:  # noqa: SLF001
+    """Makes the backend known to `torch.compile` by its name, also where no entry point names it."""
+    if "tilewright" not in torch._dynamo.backends.registry._COMPILER_FNS:
         register_backend(tilewright)

@@ -140,9 +140,8 @@ def _reads_first_only(node: fx.Node) -> bool:
 def _require(found: Value, wanted: TensorType) -> None:
     """Raises unless a value has the type that PyTorch's result has."""
     if (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
-        raise NotConvertible(
-            reason=f"it would be {found.dtype}{_shown(found.shape)}, must be {wanted.dtype}{_shown(wanted.shape)}"
-        )
+        made, needed = (f"{one.dtype}{_shown(one.shape)}" for one in (found, wanted))
+        raise NotConvertible(reason=f"it would be {made}, must be {needed}")
 
 
 def _shown(shape: Shape) -> str:

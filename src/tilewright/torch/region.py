@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from operator import attrgetter
+from collections.abc import Callable, Sequence
+from operator import attrgetter, is_, itemgetter
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from tilewright.calls.exchange import exporter_of
 from tilewright.errors import NotConvertible
 from tilewright.graph.compiled import CompiledGraph
 from tilewright.graph.sizes import Shape, is_name
+from tilewright.torch.constants import is_constant
 from tilewright.torch.conversion import Converter, is_tensor, type_of_node
 from tilewright.torch.sizes import names_in, size_of_torch
 
@@ -26,10 +27,14 @@ _version, _address = attrgetter("_version"), torch.Tensor.data_ptr
 
 
 def is_weight(value: Any) -> bool:
-    """Return whether a tensor is a parameter or a buffer of a module, as Dynamo marks them."""
+    """Return whether a tensor is a parameter or a buffer of a module, as Dynamo marks them, or a constant."""
     if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.is_inference():
         return False  # tensors of inference mode do not count their changes
-    return isinstance(value, torch.nn.Parameter) or hasattr(value, "_dynamo_static_input_type")
+    return (
+        isinstance(value, torch.nn.Parameter)
+        or hasattr(value, "_dynamo_static_input_type")
+        or is_constant(value)
+    )
 
 
 def array_of_weight(weight: torch.Tensor) -> Any:
@@ -45,28 +50,48 @@ class _Built:
 
     Attributes
     ----------
-    weights : places of weights among the arguments.
     run : the graph.
-    operands : places of its inputs among the arguments.
+    operands : its operands among the arguments.
     """
 
     def __init__(self, weights: Sequence[int], operands: Sequence[int], run: CompiledGraph) -> None:
-        self.weights, self.operands, self.run = tuple(weights), tuple(operands), run
-        self.held: list[Any] = []
-        self.state: tuple[list[int], list[int], list[int]] = ([], [], [])
+        self.run, self.operands = run, places_of(operands)
+        self._weights = places_of(weights)
+        self._held: tuple[Any, ...] = ()
+        self._versions: list[int] = []
+        self._addresses: list[int] = []
+        self._arrays: list[Any] = []
 
     def hold(self, arguments: Sequence[Any]) -> None:
-        """Remembers the weights: which they are, where, and how often they have been written."""
-        self.held = [arguments[place] for place in self.weights]
-        self.state = _state_of(self.held)
+        """Remembers the weights: which they are, where, and how often they have been written.
+
+        Their memory is held too, so that no other tensor gets its address.
+        """
+        self._held = self._weights(arguments)
+        self._versions = [*map(_version, self._held)]
+        self._addresses = [*map(_address, self._held)]
+        self._arrays = [*map(array_of_weight, self._held)]
 
     def serves(self, arguments: Sequence[Any]) -> bool:
         """Return whether the weights are those that the graph has packed."""
-        return _state_of([arguments[place] for place in self.weights]) == self.state
+        weights = self._weights(arguments)
+        return (
+            [*map(_version, weights)] == self._versions
+            and [*map(_address, weights)] == self._addresses
+            and all(map(is_, weights, self._held))
+        )
 
 
-def _state_of(weights: list[Any]) -> tuple[list[int], list[int], list[int]]:
-    return [*map(id, weights)], [*map(_version, weights)], [*map(_address, weights)]
+def places_of(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """A function that takes these items of a sequence.
+
+    >>> places_of([2])("abc"), places_of([])("abc"), places_of([0, 1])("abc")
+    (('c',), (), ('a', 'b'))
+    """
+    if len(places) == 1:
+        (only,) = places
+        return lambda items: (items[only],)
+    return itemgetter(*places) if places else lambda _: ()
 
 
 class Region:
@@ -115,9 +140,9 @@ class Region:
         built = self._built
         if built is None or not built.serves(arguments):
             built = self._build(arguments)
-        operands = [arguments[place] for place in built.operands]
+        operands = built.operands(arguments)
         if self._sizes:
-            operands += [_nothing.expand(arguments[place]) for place in self._sizes.values()]
+            operands += tuple(_nothing.expand(arguments[place]) for place in self._sizes.values())
         found = built.run(*operands)
         return found if isinstance(found, tuple) else (found,)
 

@@ -65,5 +65,3 @@ def _polynomial(expression: Any) -> Polynomial:
 def names_in(shape: Shape) -> set[str]:
     """The named sizes that a shape depends on."""
     return {symbol.name for size in shape for monomial, _ in size.terms for symbol in monomial}
-
-

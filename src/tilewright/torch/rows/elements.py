@@ -127,7 +127,12 @@ def reduction(function: str, *, integers: bool = False) -> Row:
     """A reduction, in the type of the result."""
 
     def convert(
-        call: Call, x: Value, axes: Any = None, keepdim: bool = False, *, dtype: Any = None  # noqa: FBT001, FBT002
+        call: Call,
+        x: Value,
+        axes: Any = None,
+        keepdim: bool = False,
+        *,
+        dtype: Any = None,
     ) -> Value:
         if not integers and not is_float(x.dtype) and dtype is None:
             raise NotConvertible(reason=f"it reduces {x.dtype}")
@@ -263,7 +268,7 @@ ELEMENT_ROWS: dict[Any, Row] = {
     aten.masked_fill.Scalar: Row(lambda call, x, mask, value: _where(call, mask, value, x)),
     aten.addcmul.default: _ternary(lambda a, b: a * b),
     aten.addcdiv.default: _ternary(lambda a, b: a / b),
-    aten._to_copy.default: Row(_cast),  # noqa: SLF001
+    aten._to_copy.default: Row(_cast),
     torch.ops.prims.convert_element_type.default: Row(_convert_type),
     aten.clone.default: Row(_same),
     aten.alias.default: Row(_same),
@@ -277,8 +282,8 @@ ELEMENT_ROWS: dict[Any, Row] = {
     aten.amax.default: reduction("max", integers=True),
     aten.amin.default: reduction("min", integers=True),
     aten.var.correction: Row(_var),
-    aten._softmax.default: _softmax(log=False),  # noqa: SLF001
-    aten._log_softmax.default: _softmax(log=True),  # noqa: SLF001
+    aten._softmax.default: _softmax(log=False),
+    aten._log_softmax.default: _softmax(log=True),
     aten.full.default: Row(lambda call, shape, value, **_: _full(call, value)),  # noqa: ARG005
     aten.full_like.default: Row(lambda call, x, value, **_: _full(call, value)),  # noqa: ARG005
     aten.scalar_tensor.default: Row(lambda call, value, **_: _full(call, value)),

@@ -11,9 +11,10 @@ from tilewright.errors import NotConvertible
 from tilewright.graph.builder import Value
 from tilewright.graph.nodes.base import is_float
 from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.torch import operators  # noqa: F401 - it registers those in torch.ops.tilewright
 from tilewright.torch.rows.row import Call, Row
 
-aten = torch.ops.aten
+aten, own = torch.ops.aten, torch.ops.tilewright
 
 
 def _floating(*values: Value) -> None:
@@ -47,7 +48,7 @@ def _attention(
     k: Value,
     v: Value,
     dropout: float = 0.0,
-    causal: bool = False,  # noqa: FBT001, FBT002 - as ATen passes it
+    causal: bool = False,
     *,
     attn_mask: Value | None = None,
     scale: float | None = None,
@@ -56,7 +57,31 @@ def _attention(
         raise NotConvertible(reason="attention with dropout draws random numbers")
     if attn_mask is not None and attn_mask.dtype.kind != "b":
         attn_mask = call.graph.cast(attn_mask, q.dtype)
-    return call.graph.attention(q, k, v, mask=attn_mask, causal=causal, scale=scale)
+    return call.graph.attention(
+        q, k, v, mask=attn_mask, causal="upper_left" if causal else False, scale=scale
+    )
+
+
+def _own_attention(
+    call: Call,
+    q: Value,
+    k: Value,
+    v: Value,
+    mask: Value | None,
+    causal: Any,
+    scale: float | None,
+    left: int | None,
+    right: int | None,
+    softcap: float | None,
+) -> Value:
+    window = (left, right)
+    return call.graph.attention(
+        q, k, v, mask=mask, causal=causal or False, scale=scale, window=window, softcap=softcap
+    )
+
+
+def _own_linear(call: Call, x: Value, weight: Value, bias: Value | None, activation: Any) -> Value:
+    return call.graph.linear(x, weight, bias, activation)
 
 
 def _last_axes(shape: Sequence[Any]) -> tuple[int, ...]:
@@ -109,7 +134,7 @@ def _convolution(
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
-    transposed: bool,  # noqa: FBT001 - as ATen passes it
+    transposed: bool,
     output_padding: Sequence[int],  # noqa: ARG001
     groups: int,
 ) -> Value:
@@ -143,8 +168,8 @@ def _encoder_layer(
     qkv_bias: Value,
     out_weight: Value,
     out_bias: Value,
-    use_gelu: bool,  # noqa: FBT001 - as ATen passes it
-    norm_first: bool,  # noqa: FBT001
+    use_gelu: bool,
+    norm_first: bool,
     eps: float,
     norm_weight_1: Value,
     norm_bias_1: Value,
@@ -165,7 +190,9 @@ def _encoder_layer(
         return g.linear(inner, weight_2, bias_2)
 
     def attend(y: Value) -> Value:
-        return _self_attention(call, y, width, heads, (qkv_weight, qkv_bias, out_weight, out_bias), mask, mask_type)
+        return _self_attention(
+            call, y, width, heads, (qkv_weight, qkv_bias, out_weight, out_bias), mask, mask_type
+        )
 
     def norm_1(y: Value) -> Value:
         return g.layer_norm(y, norm_weight_1, norm_bias_1, -1, eps)
@@ -219,9 +246,12 @@ PRODUCT_ROWS: dict[Any, Row] = {
     aten.addmm.default: Row(_addmm, heavy=True),
     aten.baddbmm.default: Row(_addmm, heavy=True),
     aten.convolution.default: Row(_convolution, heavy=True),
-    aten._scaled_dot_product_flash_attention_for_cpu.default: Row(_attention, heavy=True),  # noqa: SLF001
+    aten._scaled_dot_product_flash_attention_for_cpu.default: Row(_attention, heavy=True),
     aten.native_layer_norm.default: Row(_layer_norm, heavy=True),
-    aten._fused_rms_norm.default: Row(_rms_norm, heavy=True),  # noqa: SLF001
-    aten._native_batch_norm_legit_no_training.default: Row(_batch_norm),  # noqa: SLF001
-    aten._transformer_encoder_layer_fwd.default: Row(_encoder_layer, heavy=True),  # noqa: SLF001
+    aten._fused_rms_norm.default: Row(_rms_norm, heavy=True),
+    aten._native_batch_norm_legit_no_training.default: Row(_batch_norm),
+    aten._transformer_encoder_layer_fwd.default: Row(_encoder_layer, heavy=True),
+    own.linear.default: Row(_own_linear, heavy=True),
+    own.matmul.default: Row(_matmul, heavy=True),
+    own.attention.default: Row(_own_attention, heavy=True),
 }

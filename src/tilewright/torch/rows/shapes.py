@@ -87,7 +87,9 @@ def _unbind(call: Call, x: Value, axis: int = 0) -> list[Value]:
 
 
 def _concatenate(call: Call, values: Sequence[Value], axis: int = 0) -> Value:
-    kept = [one for one in values if one.ndim == len(call.result.shape)]  # old programs have empty lists in it
+    kept = [
+        one for one in values if one.ndim == len(call.result.shape)
+    ]  # old programs have empty lists in it
     if len(kept) != len(values):
         raise NotConvertible(reason="an operand has fewer axes than the others")
     return call.graph.concatenate([call.graph.cast(one, call.result.dtype) for one in values], axis)
@@ -139,7 +141,7 @@ def _pad(call: Call, x: Value, pad: Sequence[Any], value: float = 0.0) -> Value:
 
 SHAPE_ROWS: dict[Any, Row] = {
     aten.view.default: Row(_reshape, view=True),
-    aten._unsafe_view.default: Row(_reshape, view=True),  # noqa: SLF001
+    aten._unsafe_view.default: Row(_reshape, view=True),
     aten.reshape.default: Row(_reshape, view=True),
     aten.unsqueeze.default: Row(_reshape, view=True),
     aten.squeeze.default: Row(_reshape, view=True),

@@ -9,7 +9,6 @@ from tilewright.torch.rows.products import PRODUCT_ROWS
 from tilewright.torch.rows.row import Row
 from tilewright.torch.rows.shapes import SHAPE_ROWS
 
-#: Later, operators of this package add theirs.
 ROWS: dict[Any, Row] = {**ELEMENT_ROWS, **SHAPE_ROWS, **PRODUCT_ROWS}
 
 #: Operations with a row that PyTorch would take apart otherwise.
