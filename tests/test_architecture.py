@@ -85,6 +85,8 @@ ORDERS = {
         "plan",
         "network",
         "nodes",
+        "slicing",
+        "arguments",
         "dtypes",
         "sizes",
     ),

@@ -19,8 +19,8 @@ from tilewright import errors
 #: Calls of the sample, about eleven for each subject in `make test-all`, and their seed.
 CALLS, SEED = 1500 if EVERY_TEST_RUNS else 600, 16
 
-#: Public names that nobody calls with arguments: `compile` makes kernels.
-NOT_CALLED = {"Kernel", "show_calls"}
+#: Public names that nobody calls with arguments: `compile` makes kernels and graphs.
+NOT_CALLED = {"Graph", "CompiledGraph", "Kernel", "show_calls"}
 
 #: Parameters that only a part of the subjects of a function gives.
 KNOWN = {subject.name.split(" ")[0].split(",")[0] for subject in subjects()}

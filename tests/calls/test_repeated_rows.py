@@ -165,7 +165,7 @@ GATHERED: dict[str, tuple[Callable[..., Any], tuple[Array, ...]]] = {
     "embedding, scale": (lambda *given: tw.embedding(*given, scale=8**0.5), (VOCABULARY, integers(5))),
     "embedding into": (tw.embedding, (VOCABULARY, integers(5), values(5, 8))),
     "embedding into rows": (
-        lambda *given: tw.embedding(*given[:2], given[2][:, ::2, :8]),
+        lambda table, indices, out: tw.embedding(table, indices, out[:, ::2, :8]),
         (VOCABULARY, integers(5, 3), values(5, 6, 9)),
     ),
     "embedding, threads": (lambda *given: tw.embedding(*given, threads=2), (VOCABULARY, integers(5))),

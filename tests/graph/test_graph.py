@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -289,9 +289,9 @@ REFUSALS: tuple[tuple[type[Exception], Callable[[Graph, Value], Any], str], ...]
     (errors.GraphShape, lambda g, x: g.transpose(x, (0, 0)), "no order"),
     (errors.GraphShape, lambda g, x: x[:, 7], "bounds 7:8 leave"),
     (errors.GraphShape, lambda g, x: x[0, 0, 0], "more indices"),
-    (errors.GraphShape, lambda g, x: x[:, ::-1], "must be positive"),
+    (errors.GraphShape, lambda g, x: x[:, ::-1], "a positive integer"),
     (errors.GraphShape, lambda g, x: x[:, [0]], "use take"),
-    (errors.GraphShape, lambda g, x: g.unary("cbrt", x), "no function"),
+    (errors.InvalidChoice, lambda g, x: g.unary("cbrt", x), "gelu_tanh"),
     (errors.GraphShape, lambda g, x: g.einsum("ij,jk->ik", x), "of 2 operands"),
     (errors.GraphShape, lambda g, x: g.concatenate([x, x[:, :2]], 0), "sizes of other axes"),
     (errors.GraphShape, lambda g, x: g.attention(x, x, x, bias=x), "no operand 'bias'"),
@@ -301,7 +301,11 @@ REFUSALS: tuple[tuple[type[Exception], Callable[[Graph, Value], Any], str], ...]
     (errors.GraphOperand, lambda g, x: g.relu("y"), "'y'"),
     (errors.GraphOperand, lambda g, x: g.relu(Graph().input("x", shape=(1,))), "another graph"),
     (errors.GraphInput, lambda g, x: g.input("x", shape=(1,)), "has an input of this name"),
-    (errors.GraphInput, lambda g, x: g.input("y", shape=(-1,)), "neither an integer nor a name"),
+    (errors.GraphInput, lambda g, x: g.input("y", shape=(-1,)), "size -1 is negative"),
+    (errors.GraphShape, lambda g, x: g.input("y", shape=cast("Any", (0.5,))), "neither an integer"),
+    (errors.GraphShape, lambda g, x: g.reduce("sum", x, (0, 0)), "name an axis twice"),
+    (errors.GraphShape, lambda g, x: x[..., 0, ...], "one ellipsis"),
+    (errors.GraphDtype, lambda g, x: x + np.array("text"), "a type of numbers"),
     (errors.GraphWithoutOutput, lambda g, x: g.compile(), "g.output"),
     (errors.InvalidChoice, lambda g, x: made(g, x).compile(precision="i3"), "i8-weights"),
     (

@@ -9,6 +9,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from wrong_graphs import methods
 
 import tilewright as tw
 from tilewright.ops.attention.state import AttentionState
@@ -734,4 +735,5 @@ def _completed(subject: Subject) -> Subject:
 
 def subjects() -> tuple[Subject, ...]:
     """All of them."""
-    return tuple(map(_completed, (*_functions(), *_records(), *_kernels())))
+    graphs = (Subject(*one) for one in methods())
+    return tuple(map(_completed, (*_functions(), *_records(), *_kernels(), *graphs)))

@@ -102,6 +102,15 @@ names: tuple[ActivationName, ...] = ("relu", "silu")
 layers = [tw.linear(x, x, None, name) for name in names]
 assert_type(tw.gelu(x, "tanh"), Array)
 
+# Models.
+model = tw.Graph()
+tokens = model.input("x", dtype="f32", shape=("batch", 3))
+model.output(model.softmax(model.linear(tokens, x, activation="gelu") * 2.0 + tokens[:1]), name="y")
+run = model.compile(precision="bf16")
+assert_type(run, tw.CompiledGraph)
+run.save("model.twgraph")
+print(tw.load_graph("model.twgraph", mmap=False)(x), run.explain(x))
+
 # Compiled kernels and contractions, and what the package says of itself.
 types: tuple[DTypeName, ...] = ("f32", "bfloat16")
 problems = [tw.Gemm(dtype=dtype) for dtype in types]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from tilewright.errors import GraphInput, GraphOperand, GraphShape, GraphWithoutOutput, shown
+from tilewright.errors import GraphDtype, GraphInput, GraphOperand, GraphShape, GraphWithoutOutput, shown
+from tilewright.graph.arguments import check_axes, check_axis, check_constant, check_shape, check_values
 from tilewright.graph.compiled import CompiledGraph, compile_network
 from tilewright.graph.dtypes import graph_dtype
 from tilewright.graph.network import Network, without_dead
 from tilewright.graph.nodes.attention import BESIDE, AttentionNode
 from tilewright.graph.nodes.base import Node, ValueType
-from tilewright.graph.nodes.elementwise import BinaryNode, CastNode, UnaryNode, WhereNode
+from tilewright.graph.nodes.elementwise import BINARY, UNARY, BinaryNode, CastNode, UnaryNode, WhereNode
 from tilewright.graph.nodes.movement import (
     ConcatenateNode,
     ExpandNode,
@@ -23,18 +24,23 @@ from tilewright.graph.nodes.movement import (
     TransposeNode,
 )
 from tilewright.graph.nodes.products import EinsumNode, LinearNode, MatmulNode
-from tilewright.graph.nodes.rows import NormNode, ReduceNode, SoftmaxNode
+from tilewright.graph.nodes.rows import REDUCTIONS, NormNode, ReduceNode, SoftmaxNode
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
-from tilewright.graph.sizes import ONE, SizeLike, product, quotient, shape_of, shown_shape, size_of
-from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.graph.sizes import SizeLike, product, quotient, shown_shape
+from tilewright.graph.slicing import read_index, result_shape
+from tilewright.ops.attention.bounds import Bounds, Causal, parse_causal
 from tilewright.ops.packing.matrix import PackedMatrix
+from tilewright.spec.arguments import check_flag, check_text, check_word, parse_choice, real_number
+from tilewright.spec.epilogue import ACTIVATIONS
+from tilewright.spec.functions import UnaryOp
+from tilewright.typing import ActivationName, AttentionLayoutName
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from tilewright.graph.nodes.rows import NormName, ReductionName
     from tilewright.spec.dtype import DType
-    from tilewright.typing import ActivationName, AttentionLayoutName, CausalName, ElementType
+    from tilewright.typing import CausalName, ElementType
 
 
 class Value:
@@ -148,29 +154,31 @@ class Graph:
 
         Raises
         ------
-        GraphInput : a name that exists, or a size that is neither an integer nor a name.
+        GraphInput, GraphShape : a name that exists; a size that is neither an integer nor a name.
         """
-        if any(isinstance(node, InputNode) and node.label == name for node in self._nodes):
-            raise GraphInput(name=name, reason="the graph has an input of this name")
-        for size in shape:
-            number = isinstance(size, (int, np.integer)) and size >= 0
-            if not (number or (isinstance(size, (str, Polynomial)) and size)):
-                raise GraphInput(name=name, reason=f"size {shown(size)} is neither an integer nor a name")
-        return self._add(InputNode((), name, graph_dtype(dtype), shape_of(shape)))
+        label = check_text(name, "name")
+        if any(isinstance(node, InputNode) and node.label == label for node in self._nodes):
+            raise GraphInput(name=label, reason="the graph has an input of this name")
+        sizes = check_shape(f"input {label}", shape)
+        for size in sizes:
+            if size.constant is not None and size.constant < 0:
+                raise GraphInput(name=label, reason=f"size {size} is negative")
+        return self._add(InputNode((), label, graph_dtype(dtype), sizes))
 
     def constant(self, value: Any, name: str = "") -> Value:
         """An array, a number or a `PackedMatrix` as a value of the graph; it must not change afterwards."""
-        held = value if isinstance(value, PackedMatrix) else np.asarray(value)
+        held, label = check_constant("constant", "value", value), check_text(name, "name")
         known = self._constants.get(id(held))
         if known is None:
-            known = self._add(ConstantNode((), held, name))
+            known = self._add(ConstantNode((), held, label))
             self._constants[id(held)] = known
         return known
 
     def output(self, value: Value, name: str | None = None) -> None:
         """Name a result; a call returns all of them in this order, one alone as it is."""
         at = self._at(value, "output", "value")
-        self._outputs.append((name or f"output{len(self._outputs)}", at))
+        label = f"output{len(self._outputs)}" if name is None else check_text(name, "name")
+        self._outputs.append((label, at))
 
     @property
     def network(self) -> Network:
@@ -209,7 +217,7 @@ class Graph:
         return self._node(
             LinearNode,
             operands,
-            activation=activation,
+            activation=_activation(activation),
             bias=bias is not None,
             residual=residual is not None,
             by_columns=isinstance(weight, PackedMatrix),
@@ -219,11 +227,12 @@ class Graph:
         self, a: Any, b: Any, *, alpha: float = 1.0, activation: ActivationName | None = None
     ) -> Value:
         """alpha · a @ b, then an activation; batch axes broadcast."""
-        return self._node(MatmulNode, [a, b], alpha=alpha, activation=activation)
+        factor = real_number(alpha, "alpha")
+        return self._node(MatmulNode, [a, b], alpha=factor, activation=_activation(activation))
 
     def einsum(self, subscripts: str, *operands: Any) -> Value:
         """`numpy.einsum` without an ellipsis."""
-        text = subscripts.replace(" ", "")
+        text = check_text(subscripts, "subscripts").replace(" ", "")
         given, arrow, result = text.partition("->")
         if not arrow:
             labels = given.replace(",", "")
@@ -251,6 +260,7 @@ class Graph:
         beside : "q_lengths", "kv_lengths", "cu_seqlens_q", "cu_seqlens_k", "q_offset", "sinks" or
             "alibi_slopes", as of `tilewright.attention`.
         """
+        kind, bounds = parse_causal(causal), Bounds.parse(causal, window)
         given = {name: one for name, one in {"mask": mask, **beside}.items() if one is not None}
         for name in given:
             if name not in BESIDE:
@@ -259,22 +269,22 @@ class Graph:
             AttentionNode,
             [q, k, v, *given.values()],
             beside=tuple(given),
-            causal=causal,
-            scale=scale,
-            window=window,
-            softcap=softcap,
-            layout=layout,
+            causal="upper_left" if kind is Causal.UPPER_LEFT else kind is not None,
+            scale=None if scale is None else real_number(scale, "scale"),
+            window=None if window is None else (bounds.left, bounds.right),
+            softcap=None if softcap is None else real_number(softcap, "softcap"),
+            layout=check_word(layout, "layout", get_args(AttentionLayoutName)),
         )
 
     # --- rows and elements ----------------------------------------------------------------------------
 
     def softmax(self, x: Any, axis: int | tuple[int, ...] = -1) -> Value:
         """e^x / Σ e^x along an axis."""
-        return self._node(SoftmaxNode, [x], axes=_axes(axis))
+        return self._node(SoftmaxNode, [x], axes=check_axes("softmax", axis))
 
     def log_softmax(self, x: Any, axis: int | tuple[int, ...] = -1) -> Value:
         """The logarithm of `softmax`."""
-        return self._node(SoftmaxNode, [x], axes=_axes(axis), log=True)
+        return self._node(SoftmaxNode, [x], axes=check_axes("softmax", axis), log=True)
 
     def layer_norm(
         self,
@@ -297,7 +307,8 @@ class Graph:
         _, weight, bias = operands
         given = [one for one in operands if one is not None]
         flags = {"weight": weight is not None, "bias": bias is not None}
-        return self._node(NormNode, given, kind=kind, axes=_axes(axis), eps=eps, **flags)
+        options = {"axes": check_axes(f"{kind}_norm", axis), "eps": real_number(eps, "eps")}
+        return self._node(NormNode, given, kind=kind, **options, **flags)
 
     def reduce(
         self,
@@ -309,12 +320,15 @@ class Graph:
     ) -> Value:
         """A reduction by name ("sum", "mean", "max", "min", "prod") along axes; None: along all."""
         value = self._value(x, "reduce", "x")
-        axes = tuple(range(value.ndim)) if axis is None else _axes(axis)
-        return self._node(ReduceNode, [value], function=function, axes=axes, keepdims=keepdims)
+        axes = tuple(range(value.ndim)) if axis is None else check_axes("reduce", axis)
+        name = check_word(function, "function", REDUCTIONS)
+        return self._node(
+            ReduceNode, [value], function=name, axes=axes, keepdims=check_flag(keepdims, "keepdims")
+        )
 
     def unary(self, function: str, x: Any) -> Value:
         """A function of each element by name, as "sqrt", "gelu" or "logical_not"."""
-        return self._node(UnaryNode, [x], function=function)
+        return self._node(UnaryNode, [x], function=check_word(function, "function", UNARY))
 
     def relu(self, x: Any) -> Value:
         """max(x, 0)."""
@@ -349,7 +363,7 @@ class Graph:
             b = _number_like(b, a.dtype)
         elif isinstance(b, Value) and _is_number(a):
             a = _number_like(a, b.dtype)
-        return self._node(BinaryNode, [a, b], function=function)
+        return self._node(BinaryNode, [a, b], function=check_word(function, "function", BINARY))
 
     def where(self, condition: Any, a: Any, b: Any) -> Value:
         """a where the condition holds, else b; all broadcast."""
@@ -369,7 +383,7 @@ class Graph:
     def reshape(self, x: Any, shape: Sequence[SizeLike]) -> Value:
         """The elements of x in row-major order in another shape; one size may be -1."""
         value = self._value(x, "reshape", "x")
-        wanted = list(shape_of(shape))
+        wanted = list(check_shape("reshape", shape))
         unknown = [at for at, size in enumerate(wanted) if size.constant == -1]
         if unknown:
             rest = product([size for at, size in enumerate(wanted) if at != unknown[0]])
@@ -385,23 +399,24 @@ class Graph:
     def transpose(self, x: Any, axes: Sequence[int] | None = None) -> Value:
         """The axes of x in another order; by default reversed."""
         value = self._value(x, "transpose", "x")
-        order = tuple(range(value.ndim))[::-1] if axes is None else tuple(axes)
-        if len(order) == value.ndim:
-            order = tuple(axis % max(value.ndim, 1) for axis in order)
+        order = tuple(range(value.ndim))[::-1] if axes is None else check_axes("transpose", axes)
+        if all(-value.ndim <= axis < value.ndim for axis in order):
+            order = tuple(axis % value.ndim for axis in order)
         return self._node(TransposeNode, [value], axes=order)
 
     def expand(self, x: Any, shape: Sequence[SizeLike]) -> Value:
         """x broadcast to a shape."""
-        value, wanted = self._value(x, "expand", "x"), shape_of(shape)
+        value, wanted = self._value(x, "expand", "x"), check_shape("expand", shape)
         return value if value.shape == wanted else self._node(ExpandNode, [value], shape=wanted)
 
     def concatenate(self, values: Sequence[Any], axis: int = 0) -> Value:
         """Values one behind the other along an axis."""
-        return self._node(ConcatenateNode, values, axis_=axis)
+        given = check_values("concatenate", values)
+        return self._node(ConcatenateNode, given, axis_=check_axis("concatenate", axis))
 
     def take(self, x: Any, indices: Any, axis: int = 0) -> Value:
         """Elements of x at indices along an axis."""
-        return self._node(TakeNode, [x, indices], axis_=axis)
+        return self._node(TakeNode, [x, indices], axis_=check_axis("take", axis))
 
     def embedding(self, table: Any, indices: Any) -> Value:
         """The rows of a table at indices."""
@@ -410,28 +425,11 @@ class Graph:
     def slice(self, x: Any, index: Any) -> Value:
         """NumPy's basic indexing: integers, slices, None and an ellipsis. Bounds may be sizes."""
         value = self._value(x, "slice", "x")
-        given = list(index) if isinstance(index, tuple) else [index]
-        axes = sum(one is not None and one is not Ellipsis for one in given)
-        if Ellipsis not in given:
-            given.append(Ellipsis)
-        at = given.index(Ellipsis)
-        given[at : at + 1] = [slice(None)] * (value.ndim - axes)
-        shape: list[Polynomial] = []
-        axis = 0
-        for one in given:
-            if one is None:
-                shape.append(ONE)
-                continue
-            if axis >= value.ndim:
-                raise GraphShape(node="slice", reason=f"more indices than the {value.ndim} axes of x")
-            start, stop, step = _bounds(one, value.shape[axis])
-            if (start, stop, step) != (Polynomial(), value.shape[axis], 1):
-                options = {"axis_": axis, "start": start, "stop": stop, "step": step}
-                value = self._node(SliceNode, [value], **options)
-            if isinstance(one, slice):
-                shape.append(value.shape[axis])
-            axis += 1
-        return self.reshape(value, shape)
+        found = read_index(index, value.shape)
+        for cut in found.cuts:
+            options = {"axis_": cut.axis, "start": cut.start, "stop": cut.stop, "step": cut.step}
+            value = self._node(SliceNode, [value], **options)
+        return self.reshape(value, result_shape(found, value.shape))
 
     # --- nodes ----------------------------------------------------------------------------------------
 
@@ -454,15 +452,12 @@ class Graph:
                 raise GraphOperand(node=node, operand=operand, found="a value of another graph")
             return given
         if isinstance(given, (PackedMatrix, np.ndarray, np.generic)) or _is_number(given):
+            check_constant(node, operand, given)
             return self.constant(given)
         raise GraphOperand(node=node, operand=operand, found=shown(given))
 
     def _at(self, given: Any, node: str, operand: str) -> int:
         return self._value(given, node, operand).at
-
-
-def _axes(axis: int | tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
 
 
 def _is_number(value: Any) -> bool:
@@ -471,39 +466,15 @@ def _is_number(value: Any) -> bool:
 
 def _number_like(value: Any, dtype: np.dtype[Any]) -> Any:
     """A number of Python as NumPy takes it beside an array of a type."""
-    kind = np.result_type(dtype, value) if dtype.kind in "biufc" else dtype
-    return np.asarray(value, kind)
+    try:
+        kind = np.result_type(dtype, value) if dtype.kind in "biufc" else dtype
+        return np.asarray(value, kind)
+    except OverflowError as error:
+        raise GraphDtype(
+            node="constant", operand="value", found=dtype, required="one that holds it"
+        ) from error
 
 
-def _bounds(index: Any, length: Polynomial) -> tuple[Polynomial, Polynomial, int]:
-    """Start, stop and step of an index of an axis; negative numbers count from its end."""
-
-    def bound(value: Any, default: Polynomial) -> Polynomial:
-        if value is None:
-            return default
-        size = size_of(value)
-        number = size.constant
-        if number is None:
-            return size
-        whole = length.constant
-        if number < 0:
-            size = length + number if whole is None else Polynomial.of(max(whole + number, 0))
-        elif whole is not None:
-            size = Polynomial.of(min(number, whole))
-        return size
-
-    if isinstance(index, slice):
-        step = 1 if index.step is None else int(index.step)
-        if step < 1:
-            raise GraphShape(node="slice", reason=f"step {step} must be positive")
-        start, stop = bound(index.start, Polynomial()), bound(index.stop, length)
-        empty = start.constant is not None and stop.constant is not None and stop.constant < start.constant
-        return start, start if empty else stop, step
-    if not isinstance(index, (int, np.integer, str, Polynomial)):
-        raise GraphShape(
-            node="slice", reason=f"index {shown(index)} is neither an integer nor a slice; use take"
-        )
-    first = size_of(index if not isinstance(index, np.integer) else int(index))
-    if first.constant is not None and first.constant < 0:
-        first = first + length
-    return first, first + 1, 1
+def _activation(name: object) -> ActivationName | None:
+    """The activation of a product."""
+    return None if name is None else parse_choice(UnaryOp, name, "activation", ACTIVATIONS).value

@@ -22,10 +22,11 @@ from tilewright.graph.network import Network, bind_sizes
 from tilewright.graph.nodes.sources import ConstantNode
 from tilewright.graph.passes.pipeline import run_passes
 from tilewright.graph.plan import MemoryPlan, plan_memory
-from tilewright.graph.profile import REPEAT, GraphTimes, measure_nodes
+from tilewright.graph.profile import MOST_REPEATS, REPEAT, GraphTimes, measure_nodes
 from tilewright.graph.saved import load_network, save_network
 from tilewright.graph.sizes import Sizes
 from tilewright.recorder import Numbered
+from tilewright.spec.arguments import check_integer, check_path
 from tilewright.threads.pool import limited
 from tilewright.threads.scratch import ScratchPool
 
@@ -100,20 +101,22 @@ class CompiledGraph(Numbered):
         Each node runs as a graph of its own, in turn, so that caches are about as in a whole run.
         """
         arrays = self._checked(inputs, named)
+        count = check_integer(repeat, "repeat", 1, MOST_REPEATS)
         times = []
-        for _ in range(repeat + 2):
+        for _ in range(count + 2):
             started = time.perf_counter()
             self(*arrays)
             times.append(time.perf_counter() - started)
         sizes = self._sizes(arrays)
-        nodes = measure_nodes(self.network, arrays, sizes, CompiledGraph, repeat)
+        nodes = measure_nodes(self.network, arrays, sizes, CompiledGraph, count)
         arena = plan_memory(self.network, arrays, sizes).arena_bytes
         return GraphTimes(nodes, statistics.median(times[2:]), arena)
 
     def profile(self, path: str | Path, *inputs: Any, repeat: int = REPEAT, **named: Any) -> GraphTimes:
         """Write `explain` in Chrome's trace format, and return it."""
+        target = check_path(path)
         found = self.explain(*inputs, repeat=repeat, **named)
-        found.write_trace(path)
+        found.write_trace(target)
         return found
 
     def plan(self, *inputs: Any, **named: Any) -> MemoryPlan:

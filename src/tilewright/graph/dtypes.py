@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.errors import UnsupportedDtype
+from tilewright.spec.arguments import as_dtype
 from tilewright.spec.dtype import parse_dtype
 
 
@@ -14,11 +16,15 @@ def graph_dtype(dtype: Any) -> np.dtype[Any]:
 
     >>> graph_dtype("bf16"), graph_dtype("bool"), graph_dtype("i64")
     (dtype(bfloat16), dtype('bool'), dtype('int64'))
+
+    Raises
+    ------
+    UnsupportedDtype
     """
     try:
         return np.dtype(parse_dtype(dtype).numpy)
-    except TypeError:
-        found: np.dtype[Any] = np.dtype(dtype)
-        if found.kind not in "biufc":
+    except UnsupportedDtype:
+        found = as_dtype(dtype)
+        if found is None or found.kind not in "biufc" or not found.isnative:
             raise
         return found

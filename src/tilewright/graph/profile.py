@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.calls.operands import Array
+from tilewright.errors import GraphNotWritable
 from tilewright.graph.network import Network
 from tilewright.graph.nodes.base import Node
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
@@ -18,6 +19,8 @@ from tilewright.graph.sizes import Sizes, evaluate, evaluate_shape, shape_of
 
 #: Runs of all nodes, of which the median of each node's times is taken.
 REPEAT = 9
+#: More of them say nothing more, and take for ever.
+MOST_REPEATS = 1000
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,12 @@ class GraphTimes:
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def write_trace(self, path: str | Path) -> None:
-        """Write the times in Chrome's trace format, for chrome://tracing or Perfetto."""
+        """Write the times in Chrome's trace format, for chrome://tracing or Perfetto.
+
+        Raises
+        ------
+        GraphNotWritable
+        """
         events: list[dict[str, Any]] = []
         start = 0.0
         for one in self.nodes:
@@ -91,7 +99,11 @@ class GraphTimes:
             where = {"ph": "X", "pid": 1, "tid": 1, "ts": start * 1e6, "dur": one.seconds * 1e6}
             events.append({"name": name, "cat": "node", **where, "args": arguments})
             start += one.seconds
-        Path(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}), encoding="utf-8")
+        text = json.dumps({"traceEvents": events, "displayTimeUnit": "ms"})
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise GraphNotWritable(path=path, reason=error.strerror or str(error)) from error
 
 
 def single(network: Network, at: int, operands: Sequence[Any], sizes: Sizes) -> tuple[Network, list[Array]]:

@@ -1,4 +1,4 @@
-"""What Dynamo does with the public functions: products, linear layers and attention become operators, others are calls outside of graphs."""
+"""Public functions under Dynamo: some become operators of graphs, the others are called outside of graphs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _OUTSIDE = ("llvmlite", "ml_dtypes", "opt_einsum")
 
 def _call_outside(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that a graph breaks at."""
-    return torch._dynamo.disable(function, reason="machine code of Tilewright", wrapping=False)  # type: ignore[no-any-return, no-untyped-call]
+    return torch._dynamo.disable(function, reason="machine code of Tilewright", wrapping=False)
 
 
-_linear_outside, _matmul_outside, _attention_outside = map(
-    _call_outside, (tw.linear, tw.matmul, tw.attention)
-)
+_linear_outside = _call_outside(tw.linear)
+_matmul_outside = _call_outside(tw.matmul)
+_attention_outside = _call_outside(tw.attention)
 
 
 def _traced_linear(
@@ -59,9 +59,9 @@ _ATTENTION_OPTIONS = ("mask", "causal", "scale", "window", "softcap")
 
 def _traced_attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     tensors = isinstance(q, torch.Tensor) and isinstance(k, torch.Tensor) and isinstance(v, torch.Tensor)
-    if tensors and all(name in _ATTENTION_OPTIONS for name in options) and q.ndim == k.ndim == v.ndim:
-        if q.shape[:-3] == k.shape[:-3] == v.shape[:-3]:
-            return attention(q, k, v, **options)
+    known = tensors and all(name in _ATTENTION_OPTIONS for name in options)
+    if known and q.ndim == k.ndim == v.ndim and q.shape[:-3] == k.shape[:-3] == v.shape[:-3]:
+        return attention(q, k, v, **options)
     return _attention_outside(q, k, v, **options)
 
 

@@ -1,4 +1,4 @@
-"""Operators of PyTorch: products, linear layers and attention with gradients, which graphs of PyTorch hold as one node."""
+"""Operators of PyTorch with gradients: products, linear layers and attention."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 import tilewright as tw
-from tilewright.spec.epilogue import ActivationName
 from tilewright.torch.gradients import activation_gradient, attention_gradients, sum_to
+from tilewright.typing import ActivationName
 
 Causal = bool | Literal["lower_right", "upper_left"]
 
@@ -20,7 +20,7 @@ Causal = bool | Literal["lower_right", "upper_left"]
 def linear_operator(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str | None) -> Tensor:
     """activation(x @ weight.T + bias)."""
     with torch.no_grad():
-        return tw.linear(x, weight, bias, activation)  # type: ignore[arg-type, return-value]
+        return tw.linear(x, weight, bias, activation)  # type: ignore[arg-type]
 
 
 @linear_operator.register_fake
@@ -93,7 +93,7 @@ def attention_operator(
 ) -> tuple[Tensor, Tensor]:
     """Attention, and the logarithms of the sums that weights are divided by."""
     with torch.no_grad():
-        found: tuple[Tensor, Tensor] = tw.attention(  # type: ignore[assignment]
+        found: tuple[Tensor, Tensor] = tw.attention(
             q, k, v, mask=mask, return_lse=True, **_options(causal, scale, left, right, softcap)
         )
         return found
@@ -139,7 +139,7 @@ def attention_backward_operator(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of attention with respect to q, k and v."""
     with torch.no_grad():
-        found: tuple[Tensor, Tensor, Tensor] = tw.attention_backward(  # type: ignore[assignment]
+        found: tuple[Tensor, Tensor, Tensor] = tw.attention_backward(
             gradient, q, k, v, out, lse, mask=mask, **_options(causal, scale, left, right, softcap)
         )
         return found
@@ -147,7 +147,7 @@ def attention_backward_operator(
 
 @attention_backward_operator.register_fake
 def _attention_backward_fake(
-    gradient: Tensor,
+    gradient: Tensor,  # noqa: ARG001
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -236,8 +236,9 @@ def attention(
 
     Parameters
     ----------
-    q, k, v : shapes (batch, heads, queries, d), (batch, kv_heads, keys, d), (batch, kv_heads, keys, value_dim).
-    mask : broadcasts to (batch, heads, queries, keys); bool (True where a key is seen), or added to the scores.
+    q : shape (batch, heads, queries, d).
+    k, v : shapes (batch, kv_heads, keys, d) and (batch, kv_heads, keys, value_dim).
+    mask : broadcasts to (batch, heads, queries, keys); bool (True where a key is seen), or added to scores.
     causal : True and "lower_right" place the last query at the last key; "upper_left" the first at the first,
         as `torch.nn.functional.scaled_dot_product_attention` does with ``is_causal=True``.
     scale, window, softcap : as in `tilewright.attention`.

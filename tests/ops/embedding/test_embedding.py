@@ -70,7 +70,7 @@ def test_rows_are_copied_bit_by_bit(dtype: DType) -> None:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_scaled_rows_are_rounded_once(dtype: DType) -> None:
     table, indices = rough((ROWS, 133)).astype(dtype.numpy), places(2, 5)
-    computed = np.float64 if dtype == F64 else np.float32
+    computed: Any = np.float64 if dtype == F64 else np.float32
     for scale in (64**0.5, -3, np.float32(0.1), 0.0):
         found = tw.embedding(table, indices, scale=scale)
         assert found.dtype == table.dtype

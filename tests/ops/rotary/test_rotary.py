@@ -374,7 +374,7 @@ def test_errors() -> None:
             tw.rotary(x, cos, sin, positions, out=out)
     with pytest.raises(RotaryPositions, match=r"\(sequence,\)"):
         tw.rotary(x[0], cos, sin, np.zeros((3, 5), int))
-    for positions in (np.zeros(5), np.zeros(5, bool)):
+    for positions in map(np.asarray, (np.zeros(5), np.zeros(5, bool))):
         with pytest.raises(InvalidIndices, match="must be of integers"):
             tw.rotary(x, cos, sin, positions, out=out)
     with pytest.raises(InvalidChoice, match="layout"):
@@ -412,7 +412,7 @@ DIM, ORIGINAL = 64, 2048
 
 def frequency(pair: int, scaling: str | None, factor: float, length: int, base: float = 10000.0) -> float:
     """The frequency of one pair, step by step as the papers state it."""
-    plain = base ** (-2 * pair / DIM)
+    plain: float = base ** (-2 * pair / DIM)
     if scaling is None:
         return plain
     if scaling == "linear":
@@ -455,7 +455,7 @@ def test_tables_of_every_scaling(scaling: Any, length: int) -> None:
 def test_scalings_change_frequencies_as_they_say() -> None:
     def slopes(scaling: Any, **named: Any) -> Array:
         _, sin = tw.rotary_tables(2, DIM, scaling=scaling, factor=4.0, dtype="f64", **named)
-        return np.arcsin(sin[1])
+        return np.asarray(np.arcsin(sin[1]))
 
     plain = slopes(None)
     np.testing.assert_allclose(slopes("linear")[1:], plain[1:] / 4, rtol=1e-12)

@@ -116,7 +116,8 @@ class AttentionNode(Node):
         else:
             first = 0 * counted_k if self.causal == "upper_left" else counted_k - counted_q
         first = first.reshape(-1, 1, 1, 1) if first.ndim else first
-        return np.arange(keys)[np.newaxis, :] - np.arange(queries)[:, np.newaxis] - first
+        distance: Array = np.arange(keys)[np.newaxis, :] - np.arange(queries)[:, np.newaxis] - first
+        return distance
 
     def _seen(self, distance: Array, beside: dict[str, Array]) -> Array:
         """Which keys a query attends to."""

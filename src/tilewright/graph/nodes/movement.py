@@ -59,8 +59,9 @@ class TransposeNode(Node):
     def infer(self, types: Sequence[ValueType]) -> ValueType:
         """The sizes in the other order."""
         x = types[0]
-        whole = sorted(axis % len(x.shape) for axis in self.axes) == list(range(len(x.shape)))
-        self.require(whole, f"axes {self.axes} are no order of the {len(x.shape)} axes of x")
+        ndim = len(x.shape)
+        order = sorted(self.axis(axis, ndim) for axis in self.axes)
+        self.require(order == list(range(ndim)), f"axes {self.axes} are no order of the {ndim} axes of x")
         return ValueType(x.dtype, tuple(x.shape[axis] for axis in self.axes))
 
     def evaluate(self, arrays: Sequence[Array], sizes: Sizes) -> Array:

@@ -36,8 +36,8 @@ class SoftmaxNode(Node):
     def infer(self, types: Sequence[ValueType]) -> ValueType:
         """The type of x."""
         self.require_dtype(types[0], "x", "f", "a floating-point type")
-        for axis in self.axes:
-            self.axis(axis, len(types[0].shape))
+        axes = {self.axis(axis, len(types[0].shape)) for axis in self.axes}
+        self.require(len(axes) == len(self.axes), f"axes {self.axes} name an axis twice")
         return types[0]
 
     def evaluate(self, arrays: Sequence[Array], sizes: Sizes) -> Array:
@@ -105,7 +105,8 @@ class NormNode(Node):
         return (0,)
 
 
-_MEANINGS: dict[str, Callable[..., Any]] = {
+#: Reductions, by name.
+REDUCTIONS: dict[str, Callable[..., Any]] = {
     "sum": np.sum,
     "mean": np.mean,
     "max": np.max,
@@ -127,13 +128,14 @@ class ReduceNode(Node):
         """The shape of x without the axes, or with lengths of 1."""
         x = types[0]
         axes = {self.axis(axis, len(x.shape)) for axis in self.axes}
+        self.require(len(axes) == len(self.axes), f"axes {self.axes} name an axis twice")
         kept = [ONE if axis in axes else size for axis, size in enumerate(x.shape)]
         shape = kept if self.keepdims else [size for axis, size in enumerate(x.shape) if axis not in axes]
         dtype = self._meaning(np.ones((1,) * len(x.shape), x.dtype)).dtype
         return ValueType(dtype, tuple(shape))
 
     def _meaning(self, x: Array) -> Array:
-        return np.asarray(_MEANINGS[self.function](x, axis=self.axes, keepdims=self.keepdims))
+        return np.asarray(REDUCTIONS[self.function](x, axis=self.axes, keepdims=self.keepdims))
 
     def evaluate(self, arrays: Sequence[Array], sizes: Sizes) -> Array:
         """By the function of NumPy."""
@@ -143,6 +145,6 @@ class ReduceNode(Node):
         """By the function of this package where there is one."""
         function = _FUNCTIONS.get(self.function)
         if function is None:
-            numpy_call(_MEANINGS[self.function], arrays[0], axis=self.axes, out=out, keepdims=self.keepdims)
+            numpy_call(REDUCTIONS[self.function], arrays[0], axis=self.axes, out=out, keepdims=self.keepdims)
         else:
             in_python(function)(arrays[0], self.axes, out=out, keepdims=self.keepdims)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from tilewright.errors import InvalidChoice, shown
 from tilewright.graph.network import Network
 from tilewright.graph.passes.common import merge_common
 from tilewright.graph.passes.fold_constants import fold_constants
@@ -16,6 +15,7 @@ from tilewright.graph.passes.pack_weights import PRECISIONS, pack_weights
 from tilewright.graph.passes.recognise_attention import recognise_attention, tokens_first
 from tilewright.graph.passes.recognise_functions import fuse_norm_weights, recognise_functions
 from tilewright.graph.passes.simplify import simplify
+from tilewright.spec.arguments import check_word
 
 
 class Pass(NamedTuple):
@@ -32,8 +32,7 @@ def passes(precision: str) -> tuple[Pass, ...]:
     ------
     InvalidChoice : a precision that is none.
     """
-    if precision not in PRECISIONS:
-        raise InvalidChoice(name="precision", found=shown(precision), allowed=", ".join(PRECISIONS))
+    precision = check_word(precision, "precision", PRECISIONS)
     return (
         Pass("fold-constants", fold_constants),
         Pass("common", merge_common),

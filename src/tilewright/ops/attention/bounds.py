@@ -60,7 +60,7 @@ class Bounds:
         InvalidWindow : for a `window` whose bounds are not non-negative integers or None.
         """
         left, right = (None, None) if window is None else _window(window)
-        kind = _causal(causal)
+        kind = parse_causal(causal)
         if kind is not None:
             right = 0
         return cls(left, right, kind is Causal.UPPER_LEFT)
@@ -112,7 +112,13 @@ def limits_bind(low: Any, high: Any, queries: Any, keys: Any) -> bool:
     return excluded if type(excluded) is bool else bool(np.any(excluded))
 
 
-def _causal(value: object) -> Causal | None:
+def parse_causal(value: object) -> Causal | None:
+    """The alignment that a `causal` argument means; None: none.
+
+    Raises
+    ------
+    InvalidChoice
+    """
     if value is None:
         return None
     flag = as_flag(value)

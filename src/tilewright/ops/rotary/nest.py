@@ -56,12 +56,15 @@ def build_rotary(problem: Rotary, cut: RotaryCut, name: str) -> Program:
         batch, outer, line = strides
         return Slice(array, Name("b") * batch + Name("o") * outer + i * line, (line, ADJACENT))
 
-    tables = (Slice(table, zero, (Name(f"{table}_line"), ADJACENT)) for table in ("cos", "sin"))
+    def angles(table: str) -> Slice:
+        return Slice(table, zero, (Name(f"{table}_line"), ADJACENT))
+
     rotation = RotateRows(
         problem.pairing,
         lines("y"),
         lines("x"),
-        *tables,
+        angles("cos"),
+        angles("sin"),
         positions=lines("positions"),
         rows=minimum(step, rows - i),
         pairs=pairs,

@@ -145,7 +145,7 @@ def reduction(function: str, *, integers: bool = False) -> Row:
 def _var(
     call: Call, x: Value, axes: Any = None, *, correction: float | None = None, keepdim: bool = False
 ) -> Value:
-    """Variance as the mean of squares of what is left without the mean, corrected for the degrees of freedom."""
+    """Variance: the mean of squared differences from the mean, corrected for the degrees of freedom."""
     places = _axes(axes, x.ndim)
     count = 1
     for axis in places:

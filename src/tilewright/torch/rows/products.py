@@ -147,7 +147,7 @@ def _convolution(
     batch, channels, outer = x.shape[0], x.shape[1], call.result.shape[2:]
     cut = [Polynomial.of(count) * int(length or 0) for count, length in zip(outer, kernel, strict=True)]
     x = g.slice(x, (slice(None), slice(None), *(slice(0, end) for end in cut)))
-    split = [size for count, length in zip(outer, kernel, strict=True) for size in (count, length)]
+    split = [size for count, length in zip(outer, kernel, strict=True) for size in (count, int(length or 0))]
     x = g.reshape(x, (batch, channels, *split))
     counts = [2 + 2 * axis for axis in range(axes)]
     x = g.transpose(x, (0, *counts, 1, *(one + 1 for one in counts)))

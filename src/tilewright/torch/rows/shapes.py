@@ -40,8 +40,8 @@ def _permute(call: Call, x: Value, axes: Sequence[int]) -> Value:
     return call.graph.transpose(x, axes)
 
 
-def _bounds(call: Call, length: Polynomial, start: Any, stop: Any) -> tuple[Any, Any]:
-    """Bounds as a slice of the graph has them: the result's own length tells what PyTorch has made of an end."""
+def _bounds(length: Polynomial, start: Any, stop: Any) -> tuple[Any, Any]:
+    """Bounds as a slice of the graph has them."""
     known = length.constant
     low = 0 if start is None else start
     if isinstance(low, int) and low < 0:
@@ -53,16 +53,16 @@ def _bounds(call: Call, length: Polynomial, start: Any, stop: Any) -> tuple[Any,
 
 def _slice(call: Call, x: Value, axis: int = 0, start: Any = None, stop: Any = None, step: Any = 1) -> Value:
     axis %= x.ndim
-    low, high = _bounds(call, x.shape[axis], start, stop)
+    low, high = _bounds(x.shape[axis], start, stop)
     if step == 1:
         # How far an end reaches that may lie behind the axis follows from the length of the result.
         low = min(low, x.shape[axis].constant or low) if isinstance(low, int) else low
-        high = size_or(low) + call.result.shape[axis]
+        high = polynomial_of(low) + call.result.shape[axis]
     index = (slice(None),) * axis + (slice(low, high, step),)
     return call.graph.slice(x, index)
 
 
-def size_or(given: Any) -> Polynomial:
+def polynomial_of(given: Any) -> Polynomial:
     """A number or a polynomial as a polynomial."""
     return Polynomial.of(given)
 
@@ -102,7 +102,9 @@ def _repeat(call: Call, x: Value, repeats: Sequence[Any]) -> Value:
     if all(one == 1 for one in repeats):
         return x
     inner = [size for size in x.shape for size in (Polynomial.of(1), size)]
-    outer = [size for times, size in zip(repeats, x.shape, strict=True) for size in (size_or(times), size)]
+    outer = [
+        size for times, size in zip(repeats, x.shape, strict=True) for size in (polynomial_of(times), size)
+    ]
     return g.reshape(g.expand(g.reshape(x, inner), outer), call.result.shape)
 
 
