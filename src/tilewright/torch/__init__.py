@@ -9,9 +9,11 @@ except ImportError as error:
 
 from tilewright.torch.backend import register as _register
 from tilewright.torch.dynamo import teach_dynamo as _teach_dynamo
+from tilewright.torch.explain import explain
+from tilewright.torch.modules import optimize, restore
 from tilewright.torch.operators import attention, linear, matmul
 
-__all__ = ["attention", "linear", "matmul"]
+__all__ = ["attention", "explain", "linear", "matmul", "optimize", "restore"]
 
 _register()
 _teach_dynamo()

@@ -16,6 +16,8 @@ from torch._dynamo.variables.builder import VariableBuilder
 import tilewright as tw
 from tilewright.torch.operators import attention, linear, matmul
 
+#: Public functions that are applied when modules are imported; loading them takes a second.
+_DECORATORS = ("accelerate",)
 #: Python packages that a call may enter, whose frames would be traced otherwise.
 _OUTSIDE = ("llvmlite", "ml_dtypes", "opt_einsum")
 
@@ -84,6 +86,8 @@ def teach_dynamo() -> None:
     for name in _OUTSIDE:
         trace_rules.add(name)
     for name in tw.__all__:
+        if name in _DECORATORS:
+            continue
         function = getattr(tw, name)
         if not isinstance(function, (BuiltinFunctionType, FunctionType)):
             continue

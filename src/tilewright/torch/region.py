@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import fx
 
-from tilewright.calls.exchange import exporter_of
 from tilewright.errors import NotConvertible
 from tilewright.graph.compiled import CompiledGraph
 from tilewright.graph.sizes import Shape, is_name
 from tilewright.torch.constants import is_constant
 from tilewright.torch.conversion import Converter, is_tensor, type_of_node
+from tilewright.torch.packed import array_of
 from tilewright.torch.sizes import names_in, size_of_torch
 
 logger = logging.getLogger("tilewright")
@@ -35,14 +35,6 @@ def is_weight(value: Any) -> bool:
         or hasattr(value, "_dynamo_static_input_type")
         or is_constant(value)
     )
-
-
-def array_of_weight(weight: torch.Tensor) -> Any:
-    """The NumPy view of a parameter."""
-    plain = weight.detach()
-    exporter = exporter_of(plain)
-    assert exporter is not None
-    return exporter.view(plain)
 
 
 class _Built:
@@ -70,7 +62,7 @@ class _Built:
         self._held = self._weights(arguments)
         self._versions = [*map(_version, self._held)]
         self._addresses = [*map(_address, self._held)]
-        self._arrays = [*map(array_of_weight, self._held)]
+        self._arrays = [*map(array_of, self._held)]
 
     def serves(self, arguments: Sequence[Any]) -> bool:
         """Return whether the weights are those that the graph has packed."""
@@ -159,7 +151,7 @@ class Region:
                 continue
             if constant and is_weight(argument):
                 weights.append(place)
-                converter.bind(node, array_of_weight(argument), node.name)
+                converter.bind(node, array_of(argument), node.name)
             else:
                 operands.append(place)
                 converter.declare(node, node.name)
