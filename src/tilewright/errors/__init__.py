@@ -202,6 +202,7 @@ from tilewright.errors.products import (
     TriangleShape as TriangleShape,
 )
 from tilewright.errors.pytorch import (
+    AttentionWithout as AttentionWithout,
     NotConvertible as NotConvertible,
     TorchMissing as TorchMissing,
 )

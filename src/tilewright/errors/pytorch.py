@@ -13,6 +13,12 @@ class TorchMissing(TilewrightError, ImportError):
     )
 
 
+class AttentionWithout(TilewrightError, NotImplementedError):
+    """A model of `transformers` asks for something that the attention implementation lacks."""
+
+    message = 'the attention implementation "tilewright" has no {what}; use attn_implementation="eager"'
+
+
 class NotConvertible(TilewrightError, ValueError):
     """A node of a graph of PyTorch has no counterpart in `Graph`; PyTorch executes it."""
 

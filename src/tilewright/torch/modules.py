@@ -49,9 +49,8 @@ def _served(x: Tensor, weight: Tensor) -> bool:
     """Return whether a call is Tilewright's: no gradients, one type, plain tensors on the CPU."""
     if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
         return False
-    return (
-        x.dtype == weight.dtype and type(x) is Tensor and x.is_cpu and weight.is_cpu and x.is_floating_point()
-    )
+    plain = type(x) is Tensor and x.is_cpu and weight.is_cpu
+    return plain and x.dtype == weight.dtype and x.is_floating_point()
 
 
 def _multiply(module: nn.Module, rows: _Rows, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -206,7 +205,7 @@ def _added(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 class PackedEncoderLayer(nn.TransformerEncoderLayer):
-    """`torch.nn.TransformerEncoderLayer` whose parts are called: PyTorch's fused path would read their weights."""
+    """`torch.nn.TransformerEncoderLayer` that calls its parts, and never PyTorch's fused path."""
 
     def forward(
         self,

@@ -52,7 +52,7 @@ class Packed:
         self._current: tuple[_State, Any] | None = None
 
     def of(self, *tensors: torch.Tensor) -> Any:
-        """What is made of these tensors. Those of inference mode count no changes: it is made in every call."""
+        """What is made of these tensors: in every call of those of inference mode, which count no changes."""
         current = self._current
         if current is not None and current[0].holds(tensors):
             return current[1]
