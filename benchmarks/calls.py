@@ -200,6 +200,13 @@ def layer_rows(torch: Any) -> Iterator[Row]:
         def backward() -> Any:
             return torch.autograd.grad(result, leaves, tq, retain_graph=True)
 
+        tcaches = [torch.zeros((1, 2, 64, 8)) for _ in range(2)]
+        tpositions = torch.arange(6, 14)
+
+        def append() -> Any:
+            for cache, rows in zip(tcaches, (tk, tv), strict=True):
+                cache.index_copy_(2, tpositions, rows)
+
         tcos, tsin, tplaces = (torch.from_numpy(one) for one in (cos, sin, places))
 
         def rotate() -> Any:
@@ -214,6 +221,7 @@ def layer_rows(torch: Any) -> Iterator[Row]:
             "attention": lambda: dot(tq, tk, tv),
             "causal": lambda: dot(tq, tk, tv, is_causal=True),
             "mask": lambda: dot(tq, tk, tv, attn_mask=tm),
+            "append": append,
             "lengths": lambda: dot(tq, tk, tv, attn_mask=visible),
             "backward": backward,
             "softmax": lambda: nn.softmax(tx, -1),
@@ -258,6 +266,13 @@ def layer_rows(torch: Any) -> Iterator[Row]:
         "attention kv_lengths", lambda: tw.attention(q, k, v, kv_lengths=lengths), "torch", peer("lengths")
     )
     yield Row("attention packed", lambda: tw.attention(packed, packed, packed, cu_seqlens_q=offsets))
+    caches = [np.zeros((1, 2, 64, 8), "f4") for _ in range(2)]
+    paged = [np.zeros((16, 2, 8, 8), "f4") for _ in range(2)]
+    table, far = np.arange(8)[np.newaxis], [np.zeros((1, 2, 64, 8), "i1") for _ in range(2)]
+    scales = dict(zip(("key_scales", "value_scales"), np.ones((2, 1, 2, 64), "f4"), strict=True))
+    yield Row("append_kv", lambda: tw.append_kv(*caches, k, v, lengths), "torch", peer("append"))
+    yield Row("append_kv paged", lambda: tw.append_kv(*paged, k, v, lengths, block_table=table))
+    yield Row("append_kv int8, scales", lambda: tw.append_kv(*far, k, v, lengths, **scales))
     yield Row("attention lse", lambda: tw.attention(q, k, v, return_lse=True), "torch", peer("attention"))
     out, lse = tw.attention(q, k, v, return_lse=True)
     yield Row(

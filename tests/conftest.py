@@ -7,20 +7,21 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 # Before NumPy is imported, also in child processes: NumPy computes references on one thread. Idle threads of
 # OpenBLAS spin between the products of a test, which takes the cores from the other workers.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Kernels are those that the models choose, whatever was tuned on this host.
 os.environ.setdefault("TILEWRIGHT_TUNING", "0")
+# Images for containers often have Python write no bytecode. Each worker would then rewrite the assertions of
+# all tests, for 12 s, and each child process compile what it imports of tests/shared.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 sys.path[:0] = [str(Path(__file__).parent / "shared"), str(Path(__file__).parent)]
-# No example has to end within a time: the machine may do other things.
-settings.register_profile("tilewright", deadline=None)
-settings.load_profile("tilewright")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,8 +38,27 @@ def pytest_configure(config: pytest.Config) -> None:
         directory = tempfile.mkdtemp(prefix="tilewright-tests-")
         os.environ["TILEWRIGHT_CACHE_DIR"] = directory
         config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
+    from hypothesis import settings  # here, so that its bytecode is written
+
+    # No example has to end within a time: the machine may do other things.
+    settings.register_profile("tilewright", deadline=None)
+    settings.load_profile("tilewright")
     if not config.option.markexpr:
         os.environ["EVERY_TEST_RUNS"] = "1"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Every second worker collects folders from their ends: where workers meet, bytecode is there."""
+    report = yield
+    if isinstance(collector, pytest.Directory) and hasattr(collector.config, "workerinput"):
+        from worker_order import from_the_end
+
+        if from_the_end(collector.config.workerinput["workerid"]):
+            report.result.reverse()
+    return report
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -46,6 +66,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         from worker_order import is_long, long_first
 
+        items.sort(key=lambda item: item.path)  # as every worker, whatever it collected first
         items[:] = long_first(items, lambda item: is_long(item.path))
 
 

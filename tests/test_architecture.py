@@ -29,6 +29,7 @@ LAYERS = (
     "graph",
     "loops",
     "aot",
+    "weights",
     "ops",
     "calls",
     "compiler",
@@ -63,6 +64,7 @@ ORDERS = {
         "contraction",
         "attention",
         "triangular",
+        "sampling",
         "rotary",
         "binary",
         "elementwise",
@@ -83,6 +85,7 @@ ORDERS = {
         "passes",
         "execute",
         "plan",
+        "value",
         "network",
         "nodes",
         "slicing",
@@ -115,9 +118,15 @@ def module_name(path: Path, root: Path = SOURCE) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 2 else parts)
 
 
+@cache
+def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """All nodes of a source, which every rule looks through."""
+    return tuple(ast.walk(tree))
+
+
 def imported_modules(tree: ast.AST, module: str) -> Iterator[str]:
     """Every module of this package that a source imports, also inside functions and TYPE_CHECKING."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names if alias.name.split(".")[0] == "tilewright")
@@ -138,7 +147,7 @@ def late_places(tree: ast.AST) -> list[str]:
     """The places of functions that are imported when they are called, "module:function"."""
     return [
         str(node.args[0].value)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Late"
         if isinstance(node.args[0], ast.Constant)
     ]
@@ -179,7 +188,7 @@ def import_graph() -> dict[str, set[str]]:
     for path in SOURCES:
         name = module_name(path)
         found = set()
-        for node in ast.walk(parse(path)):
+        for node in nodes(parse(path)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tilewright"):
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
                 found |= {one if one in modules else str(node.module) for one in names}
@@ -210,7 +219,7 @@ def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
 def star_imports(tree: ast.AST) -> list[int]:
     return [
         node.lineno
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
     ]
 
@@ -218,7 +227,7 @@ def star_imports(tree: ast.AST) -> list[int]:
 def environment_reads(tree: ast.AST) -> list[int]:
     """Lines that name os.environ or os.getenv, however `os` is called."""
     found = []
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.Attribute(attr=name) | ast.alias(name=name) if name in ENVIRONMENT:
                 found.append(node.lineno)
@@ -232,7 +241,7 @@ def isa_branches(tree: ast.AST) -> list[int]:
     names = {isa.name for isa in ISAS}
     constants = {isa.name.upper() for isa in ISAS}
     found = []
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.Compare(left=left, comparators=comparators):
                 parts: list[ast.AST] = [left, *comparators]
@@ -322,7 +331,7 @@ def locked_properties(tree: ast.AST) -> list[int]:
     """Lines that import the property of functools."""
     return [
         node.lineno
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.ImportFrom) and node.module == "functools"
         if "cached_property" in {alias.name for alias in node.names}
     ]
@@ -363,9 +372,7 @@ def locks(tree: ast.AST) -> list[int]:
     """Lines that make a lock."""
     made = {f"threading.{name}" for name in ("Lock", "RLock", "Condition", "Semaphore", "Event")}
     return [
-        node.lineno
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in made
+        node.lineno for node in nodes(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) in made
     ]
 
 
@@ -382,7 +389,7 @@ def shared_by_cache(tree: ast.AST) -> list[int]:
     """Lines of functions under a cache of functools whose values own something, or point into it."""
     return [
         node.lineno
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.FunctionDef)
         if any("cache" in ast.unparse(decorator) for decorator in node.decorator_list)
         if any(word in ast.unparse(node) for word in OWNED)
@@ -426,9 +433,9 @@ def unnamed_in_tests() -> set[str]:
         # A file that has none of these words takes no time to be parsed.
         if path.resolve() == here or left.isdisjoint(re.findall(r"\w+", path.read_text(encoding="utf-8"))):
             continue
-        nodes = list(ast.walk(parse(path)))
-        left -= {node.id for node in nodes if isinstance(node, ast.Name)}
-        left -= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        every = nodes(parse(path))
+        left -= {node.id for node in every if isinstance(node, ast.Name)}
+        left -= {node.attr for node in every if isinstance(node, ast.Attribute)}
     return left
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from worker_order import LONG, is_long, long_first
+from worker_order import LONG, from_the_end, is_long, long_first
 
 TESTS = Path(__file__).parent
 
@@ -24,6 +24,10 @@ TESTS = Path(__file__).parent
 def test_each_half_begins_with_long_tests(tests: str, expected: str) -> None:
     assert "".join(long_first(tests, str.isupper)) == expected
     assert sorted(expected) == sorted(tests)
+
+
+def test_every_second_worker_collects_from_the_end() -> None:
+    assert [from_the_end(f"gw{number}") for number in range(12)] == [False, True] * 6
 
 
 @pytest.mark.parametrize("part", LONG)

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from tilewright.ops.attention.backward_problem import AttentionBackward
     from tilewright.ops.attention.problem import Attention
     from tilewright.ops.attention.public import (
-        append_kv,
         attention,
         attention_backward,
         attention_partial,
         merge_attention,
     )
+    from tilewright.ops.attention.public_cache import append_kv
     from tilewright.ops.batch_reduce.problem import BatchReduceGemm
     from tilewright.ops.binary.problem import BinaryFunction
     from tilewright.ops.binary.public import gated
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from tilewright.ops.rows.problem import RowFunction
     from tilewright.ops.rows.public import layer_norm, log_softmax, rms_norm, softmax
     from tilewright.ops.rows.public_reductions import max, mean, min, sum  # noqa: A004 (NumPy's names)
+    from tilewright.ops.sampling.public import sample
     from tilewright.ops.sum_of_products.problem import SumOfProducts
     from tilewright.ops.transpose.public import transpose
     from tilewright.ops.triangular.public import syr2k, syrk, trmm
@@ -68,6 +69,9 @@ if TYPE_CHECKING:
     from tilewright.spec.dtype import DType
     from tilewright.spec.epilogue import Activation, Bias, Clamp, Epilogue, Residual, Saturate, Scale
     from tilewright.threads.pool import get_num_threads, set_num_threads
+    from tilewright.weights.gguf_file import load_gguf
+    from tilewright.weights.layouts import unpack_awq, unpack_gptq, unpack_hqq
+    from tilewright.weights.safetensors_file import load_safetensors
 
 __version__ = "0.1.0"
 
@@ -127,7 +131,9 @@ __all__ = [
     "kron",
     "layer_norm",
     "linear",
+    "load_gguf",
     "load_graph",
+    "load_safetensors",
     "log_softmax",
     "machine",
     "matmul",
@@ -146,6 +152,7 @@ __all__ = [
     "rms_norm",
     "rotary",
     "rotary_tables",
+    "sample",
     "schedule",
     "set_num_threads",
     "show_calls",
@@ -161,6 +168,9 @@ __all__ = [
     "transpose",
     "trmm",
     "unpack",
+    "unpack_awq",
+    "unpack_gptq",
+    "unpack_hqq",
     "vecdot",
     "vecmat",
 ]
@@ -200,7 +210,7 @@ _HOMES = {
     "Trmm": "tilewright.ops.triangular.trmm_problem",
     "Unary": "tilewright.ops.unary.problem",
     "accelerate": "tilewright.loops.accelerate.public",
-    "append_kv": "tilewright.ops.attention.public",
+    "append_kv": "tilewright.ops.attention.public_cache",
     "attention": "tilewright.ops.attention.public",
     "attention_backward": "tilewright.ops.attention.public",
     "attention_partial": "tilewright.ops.attention.public",
@@ -220,7 +230,9 @@ _HOMES = {
     "kron": "tilewright.ops.einsum.products",
     "layer_norm": "tilewright.ops.rows.public",
     "linear": "tilewright.ops.matmul.linear",
+    "load_gguf": "tilewright.weights.gguf_file",
     "load_graph": "tilewright.graph.compiled",
+    "load_safetensors": "tilewright.weights.safetensors_file",
     "log_softmax": "tilewright.ops.rows.public",
     "machine": "tilewright.machine.host",
     "matmul": "tilewright.ops.matmul.public",
@@ -239,6 +251,7 @@ _HOMES = {
     "rms_norm": "tilewright.ops.rows.public",
     "rotary": "tilewright.ops.rotary.public",
     "rotary_tables": "tilewright.ops.rotary.tables",
+    "sample": "tilewright.ops.sampling.public",
     "schedule": "tilewright.ops.contraction.public",
     "set_num_threads": "tilewright.threads.pool",
     "show_calls": "tilewright.calls.repeated",
@@ -254,6 +267,9 @@ _HOMES = {
     "transpose": "tilewright.ops.transpose.public",
     "trmm": "tilewright.ops.triangular.public",
     "unpack": "tilewright.ops.quantized.public",
+    "unpack_awq": "tilewright.weights.layouts",
+    "unpack_gptq": "tilewright.weights.layouts",
+    "unpack_hqq": "tilewright.weights.layouts",
     "vecdot": "tilewright.ops.einsum.products",
     "vecmat": "tilewright.ops.einsum.products",
 }

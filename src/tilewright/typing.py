@@ -74,6 +74,12 @@ DTypeName: TypeAlias = Literal[
 ElementType: TypeAlias = DTypeName | np.dtype[Any] | type[np.generic]
 #: Types that weights are stored in, as floats.
 WeightForm: TypeAlias = Literal["bf16", "f16", "f8e4m3", "f8e5m2"]
+#: Precisions that matrices of a file are packed in.
+WeightPrecision: TypeAlias = Literal["f32", "bf16", "i8-weights", "i4-weights"]
+#: How weights are rounded to integers.
+RoundingName: TypeAlias = Literal["nearest", "hqq", "gptq"]
+#: How GPTQ checkpoints store zero points.
+GptqFormat: TypeAlias = Literal["gptq", "gptq_v2"]
 
 # --- products -----------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -72,6 +73,14 @@ NODES: dict[str, Build] = {
     "attention, causal": lambda g, x: g.attention(*(heads(g, x) for _ in range(3)), causal=True, scale=0.3),
     "attention, window": lambda g, x: g.attention(
         *(heads(g, x) for _ in range(3)), window=(2, 1), softcap=3.0
+    ),
+    "gated": lambda g, x: g.gated(x, g.linear(x, floats(24, 24)), "gelu_tanh"),
+    "gated, halves": lambda g, x: g.gated(x[..., 12:], x[..., :12]),
+    "gated, broadcast": lambda g, x: g.gated(x, x[:, :1]),
+    "rotary": lambda g, x: g.rotary(heads(g, x), *tw.rotary_tables(64, 6)),
+    "rotary, interleaved": lambda g, x: g.rotary(x, *tw.rotary_tables(64, 16), interleaved=True),
+    "rotary, tokens first": lambda g, x: g.rotary(
+        g.reshape(x, (*x.shape[:2], 3, 8)), *tw.rotary_tables(64, 8), layout="bshd"
     ),
     "softmax": lambda g, x: g.softmax(x),
     "softmax of a middle axis": lambda g, x: g.softmax(x, 1),
@@ -197,6 +206,29 @@ def test_attention_with_lengths_and_vectors_of_heads() -> None:
         np.testing.assert_allclose(run(values, counts), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("layout", ["bhsd", "bshd"])
+@pytest.mark.parametrize("shape", [(5,), (2, 5)])
+def test_rotary_with_positions(layout: Any, shape: tuple[int, ...]) -> None:
+    g = Graph()
+    x = g.input("x", shape=("batch", 3, "n", 8) if layout == "bhsd" else ("batch", "n", 3, 8))
+    positions = g.input("positions", "i64", ("n",) if len(shape) == 1 else ("batch", "n"))
+    g.output(g.rotary(x, *tw.rotary_tables(40, 8), positions, layout=layout))
+    check(g, floats(2, *((3, 5) if layout == "bhsd" else (5, 3)), 8), RANDOM.integers(0, 40, shape))
+    with pytest.raises(errors.IndexPastEnd):
+        g.compile()(floats(2, *((3, 5) if layout == "bhsd" else (5, 3)), 8), np.full(shape, 40))
+
+
+def test_embeddings_are_checked_in_every_run() -> None:
+    g = Graph()
+    g.output(g.embedding(floats(30, 8), g.input("places", "i64", ("n", "m"))))
+    check(g, RANDOM.integers(0, 30, (2, 5)))
+    run = g.compile()
+    for places in ([[29]], [[30]], [[0]], [[-1]], [[3]]):
+        wrong = not 0 <= places[0][0] < 30
+        with pytest.raises(errors.IndexPastEnd) if wrong else contextlib.nullcontext():
+            run(np.array(places))
+
+
 def test_inputs_by_name_and_in_order() -> None:
     g = Graph()
     a, b = g.input("a", shape=("n",)), g.input("b", shape=("n",))
@@ -297,6 +329,12 @@ REFUSALS: tuple[tuple[type[Exception], Callable[[Graph, Value], Any], str], ...]
     (errors.GraphShape, lambda g, x: g.attention(x, x, x, bias=x), "no operand 'bias'"),
     (errors.GraphDtype, lambda g, x: g.attention(x, x, x, kv_lengths=x), "an integer type"),
     (errors.GraphDtype, lambda g, x: g.take(x, x), "an integer type"),
+    (errors.GraphDtype, lambda g, x: g.embedding(x, x), "an integer type"),
+    (errors.GraphDtype, lambda g, x: g.gated(x, floats(4, dtype=np.float64)), "must be float32"),
+    (errors.GraphShape, lambda g, x: g.gated(x, floats(3)), "do not broadcast"),
+    (errors.GraphShape, lambda g, x: g.rotary(x, *tw.rotary_tables(8, 6)), "3 pairs are rotated"),
+    (errors.GraphShape, lambda g, x: g.rotary(x, floats(3, 2), floats(2, 2)), "one type and shape"),
+    (errors.InvalidChoice, lambda g, x: g.gated(x, x, cast("Any", "relu6")), "gelu_tanh"),
     (errors.GraphDtype, lambda g, x: g.where(x, x, x), "bool"),
     (errors.GraphOperand, lambda g, x: g.relu("y"), "'y'"),
     (errors.GraphOperand, lambda g, x: g.relu(Graph().input("x", shape=(1,))), "another graph"),

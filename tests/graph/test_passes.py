@@ -20,6 +20,7 @@ from tilewright.graph.passes.pack_weights import pack_weights
 from tilewright.graph.passes.pipeline import run_passes
 from tilewright.graph.passes.recognise_attention import recognise_attention, tokens_first
 from tilewright.graph.passes.recognise_functions import fuse_norm_weights, recognise_functions
+from tilewright.graph.passes.recognise_gates import recognise_gates
 from tilewright.graph.passes.simplify import simplify
 
 RANDOM = np.random.default_rng(3)
@@ -82,6 +83,11 @@ def attention(g: Graph, x: Value, *, mask: bool = False) -> Value:
 def read_twice(g: Graph, x: Value) -> Value:
     y = g.linear(x, floats(4, 4))
     return g.gelu(y) + y
+
+
+def gate_read_twice(g: Graph, x: Value) -> Value:
+    gate = g.gelu(x)
+    return gate * x + gate
 
 
 Case = tuple[Callable[[Network], Network], Callable[[Graph, Value], Value], tuple[int | str, ...], list[str]]
@@ -158,6 +164,25 @@ CASES: dict[str, Case] = {
             *["binary multiply", "reshape shape= n 5 2 4"] * 2,
             "attention beside= mask scale=0.5 layout=bshd",
         ],
+    ),
+    "a gate": (recognise_gates, lambda g, x: g.silu(x + 1.0) * x, (), ["binary add", "gated"]),
+    "a gate that is read twice stays": (
+        recognise_gates,
+        gate_read_twice,
+        (),
+        ["unary gelu", "binary multiply", "binary add"],
+    ),
+    "a gate that is broadcast": (
+        recognise_gates,
+        lambda g, x: x * g.sigmoid(x[:1]),
+        (),
+        ["slice", "gated activation=sigmoid"],
+    ),
+    "gate and value are one product": (
+        lambda found: run_passes(found, "f32"),
+        lambda g, x: g.silu(g.linear(x, floats(6, 4))) * g.linear(x, floats(6, 4)),
+        (),
+        ["linear by_columns=True", "slice axis_=1 stop=6", "slice axis_=1 start=6 stop=12", "gated"],
     ),
     "linear products": (linear_products, lambda g, x: x @ floats(4, 3), (), ["linear by_columns=True"]),
     "epilogues": (

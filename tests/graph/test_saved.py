@@ -34,6 +34,7 @@ def of_every_kind() -> CompiledGraph:
     h = g.linear(x, floats(16, 8), floats(16), "gelu") @ g.constant(floats(16, 8))
     h = g.linear(h, tw.quantize_weights(floats(8, 8), bits=8)) + floats(8)
     heads = g.reshape(g.softmax(g.layer_norm(h, eps=1e-6)), ("n", "m", 2, 4))
+    heads = g.rotary(g.gated(heads, heads, "gelu"), *tw.rotary_tables(9, 4), layout="bshd")
     heads = g.attention(heads, heads, heads, layout="bshd", window=(2, None), scale=float(np.float32(0.3)))
     h = g.einsum("nmhd,nmhd->nmd", heads, heads)
     h = g.where(g.binary("less", h, float("inf")), g.cast(g.cast(h, "bf16"), "f32"), 0.0)
@@ -41,6 +42,7 @@ def of_every_kind() -> CompiledGraph:
     y = g.matmul(g.transpose(h, (0, 2, 1))[:, 1:7, :-1], x[:, 1:], alpha=0.25)
     g.output(g.take(g.reduce("mean", y, 1), indices, 1), "taken")
     g.output(g.exp(y), "y")
+    g.output(g.embedding(floats(9, 4), g.binary("maximum", indices, 0)), "rows")
     return g.compile()
 
 

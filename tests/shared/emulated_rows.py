@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from support import Array
 
 import tilewright as tw
+from tilewright.calls.kernel import ArrayKernel
+from tilewright.compiler.operation import Problem, operation_of
+from tilewright.compiler.pipeline import run_stages
+from tilewright.llvm.target import QUICK_LEVEL, emit_object
 from tilewright.machine.host import host_machine
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
@@ -48,6 +53,17 @@ def emulating(isa: Isa, *instructions: TileFma) -> Machine:
     )
     l1, l2 = replace(host.l1, size=4 << 10), replace(host.l2, size=64 << 10)
     return replace(host, name=f"emulate:{isa.name}", isa=isa, l1=l1, l2=l2, vector_bits=isa.vector_bits)
+
+
+def emulated_kernel(problem: Problem, machine: Machine) -> Any:
+    """The kernel of a problem on an emulated row, compiled without optimisation.
+
+    LLVM takes half the time. What is shown is what the module computes: these instructions are not the row's.
+    """
+    done = run_stages(problem, machine, until="llvm")
+    code = emit_object(done.llvm, done.name, machine, QUICK_LEVEL)
+    kind = operation_of(problem).kernel or ArrayKernel
+    return kind(done.with_field("object", code))
 
 
 def drawn(random: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> Array:

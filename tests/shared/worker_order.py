@@ -28,6 +28,18 @@ def is_long(path: Path) -> bool:
     return any(path.is_relative_to(root / part) for part in LONG)
 
 
+def from_the_end(worker: str) -> bool:
+    """Whether a worker collects folders from their ends: every second one.
+
+    A worker writes the bytecode of a module that none has collected before. Two that begin at different ends
+    write half of it each.
+
+    >>> [from_the_end(worker) for worker in ("gw0", "gw1", "gw2", "gw11")]
+    [False, True, False, True]
+    """
+    return int(worker.removeprefix("gw")) % 2 == 1
+
+
 def long_first(tests: Sequence[T], long: Callable[[T], bool]) -> list[T]:
     """Tests in the order in which two workers end together; pytest-xdist's `worksteal` gives each one half.
 

@@ -63,6 +63,7 @@ def methods() -> Iterator[
     heads, numbers, truths = (_always(values[name]) for name in ("heads", "numbers", "truths"))
     number = iter(range(1 << 62))
     axis, shape, yes = _always(-1), _always((2, -1)), _always(True)
+    table = _always(np.ones((9, 2), np.float32))
     steps = {"bias": row, "activation": _always("gelu"), "residual": y}
     attention = {
         "mask": _always(None),
@@ -93,6 +94,11 @@ def methods() -> Iterator[
         "unary": ({"function": _always("sqrt"), "x": x}, {}),
         "relu": ({"x": x}, {}),
         "binary": ({"function": _always("add"), "a": x, "b": y}, {}),
+        "gated": ({"x": x, "gate": y}, {"activation": _always("silu")}),
+        "rotary": (
+            {"x": heads, "cos": table, "sin": table},
+            {"positions": _always(None), "interleaved": yes, "layout": _always("bshd")},
+        ),
         "where": ({"condition": truths, "a": x, "b": y}, {}),
         "cast": ({"x": x, "dtype": _always("f64")}, {}),
         "reshape": ({"x": square, "shape": shape}, {}),

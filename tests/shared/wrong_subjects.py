@@ -273,6 +273,18 @@ def _functions() -> Iterator[Subject]:
         yield Subject(
             name, lambda: tw.embedding, {"table": table, "indices": of([[0, 1, 3], [2, 2, 0]])}, gathered
         )
+    yield Subject(
+        "sample",
+        lambda: tw.sample,
+        {"logits": arr(4, 5)},
+        {
+            "temperature": of(0, 1.0),
+            "top_k": of(None, 3),
+            "top_p": of(None, 0.5),
+            "min_p": of(None, 0.1),
+            "generator": lambda: np.random.default_rng(0),
+        },
+    )
     for name in ("sum", "mean", "max", "min"):
         yield Subject(
             name,
@@ -361,13 +373,39 @@ def _packing() -> Iterator[Subject]:
         "quantize_weights",
         lambda: tw.quantize_weights,
         {"w": arr(5, 6)},
-        {**quantised, "symmetric": of(True)},
+        {**quantised, "symmetric": of(True), "rounding": of("gptq"), "inputs": arr(3, 5)},
     )
     yield Subject(
         "pack_quantized",
         lambda: tw.pack_quantized,
         {"q": arr(5, 6, dtype="i1"), "scales": arr(1, 6)},
         {"zeros": arr(1, 6, dtype="i1"), **quantised},
+    )
+    chosen = {"pack": of(True, False, "*.weight"), "precision": of(None), "names": of(None, "*")}
+    for name in ("load_safetensors", "load_gguf"):
+        yield Subject(name, partial(getattr, tw, name), {"path": of("/nowhere/at/all")}, chosen)
+    yield Subject(
+        "unpack_gptq",
+        lambda: tw.unpack_gptq,
+        {"qweight": arr(4, 8, dtype="i4"), "qzeros": arr(1, 1, dtype="i4"), "scales": arr(1, 8)},
+        {
+            "g_idx": lambda: np.zeros(32, np.int32),
+            "bits": of(4),
+            "group": of(None, 32),
+            "checkpoint_format": of("gptq", "gptq_v2"),
+        },
+    )
+    yield Subject(
+        "unpack_awq",
+        lambda: tw.unpack_awq,
+        {"qweight": arr(32, 1, dtype="i4"), "qzeros": arr(1, 1, dtype="i4"), "scales": arr(1, 8)},
+        {"group": of(None, 32)},
+    )
+    yield Subject(
+        "unpack_hqq",
+        lambda: tw.unpack_hqq,
+        {"w_q": arr(1, 64, dtype="u1"), "scale": arr(2), "zero": arr(2), "shape": of((2, 64))},
+        {"bits": of(4), "group": of(64), "axis": of(1)},
     )
     yield Subject("unpack", lambda: tw.unpack, {"packed": _packed})
     yield Subject("quantize_rows", lambda: tw.quantize_rows, {"x": arr(4, 5)})
@@ -395,6 +433,12 @@ def _packing() -> Iterator[Subject]:
     yield Subject("PackedMatrix.copy", lambda: _packed().copy, {})
     yield Subject("PackedMatrix @", lambda: _packed().__rmatmul__, {"left": arr(4, 5)})
     yield Subject("@ PackedMatrix", lambda: tw.pack(arr(5, 6)(), role="a").__matmul__, {"right": arr(6, 3)})
+
+
+def _append_to_int8(*operands: Any) -> Any:
+    """Rows that are quantised into caches; the last two operands are caches of scales."""
+    *others, key_scales, value_scales = operands
+    return tw.append_kv(*others, key_scales=key_scales, value_scales=value_scales)
 
 
 def _merged(*parts: Any) -> Any:
@@ -457,6 +501,16 @@ def _attention() -> Iterator[Subject]:
             "new_lengths": lambda: np.array([1, 0]),
             "layout": of("bhsd"),
             "block_table": lambda: np.array([[0], [1]]),
+        },
+    )
+    yield Subject(
+        "rows appended to int8",
+        lambda: _append_to_int8,
+        {
+            **{name: arr(2, 2, 5, 8, dtype="i1") for name in ("k_cache", "v_cache")},
+            **{name: arr(2, 2, 1, 8) for name in ("k", "v")},
+            "kv_lengths": arr(2, dtype="i4"),
+            **{name: arr(2, 2, 5) for name in ("key_scales", "value_scales")},
         },
     )
     yield Subject("attention_partial", lambda: tw.attention_partial, qkv, {**common, **packed, **paged})

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright.errors import UnsupportedDtype
+from tilewright.errors import InvalidOperand, UnsupportedDtype
 from tilewright.spec.dtype import (
     BF16,
     BUFFER_DTYPES,
@@ -78,6 +78,12 @@ def test_elements_that_share_a_byte() -> None:
     assert parse_dtype(I4X2.numpy) is I4
     with pytest.raises(UnsupportedDtype):
         parse_dtype("i4x2")
+
+
+@pytest.mark.parametrize("cell", [1, np.float32, "u8"])
+def test_what_holds_several_elements_is_a_type(cell: Any) -> None:
+    with pytest.raises(InvalidOperand, match="packed_in"):
+        DType("i4", 4, Kind.SIGNED, "int4", packed_in=cell)
 
 
 @each_dtype

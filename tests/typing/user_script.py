@@ -66,6 +66,12 @@ assert_type(tw.unpack(packed), Array)
 assert_type(tw.matmul(x, tw.quantize_weights(x, bits=8)), Array)
 assert_type(tw.linear(tw.quantize_rows(x), tw.quantize_weights(x)), Array)
 assert_type(tw.pack_quantized([[1]], [[0.5]], bits=4), tw.PackedMatrix)
+model = tw.load_safetensors("model.safetensors", pack="*.weight", precision="i8-weights", names=["a.*"])
+model = tw.load_gguf("model.gguf", pack=lambda name: name == "a.weight", names="a.*")
+assert_type(model["a.weight"], Array | tw.PackedMatrix)
+assert_type(tw.linear(x, model["a.weight"]), Array)
+for stored in (tw.unpack_gptq(x, x, x), tw.unpack_awq(x, x, x), tw.unpack_hqq(x, x, x, (4, 4))):
+    assert_type(stored.pack(), tw.PackedMatrix)
 tiles = tw.pack(x, role="a", tiles=(2, 1)), tw.pack(x, tiles=(2, 1))
 assert_type(tw.mmt4d(*tiles), Array)
 
@@ -81,6 +87,8 @@ assert_type(tw.attention_backward(q, q, q, q, out, lse, scale=0.5), tuple[Array,
 parts = [tw.attention_partial(q, q, q, causal=True, q_offset=0, softcap=3.0)]
 assert_type(tw.merge_attention(parts).out, Array)
 assert_type(tw.append_kv(q.copy(), q.copy(), q, q, 0), Array)
+bytes_ = np.zeros(q.shape, np.int8)
+assert_type(tw.append_kv(bytes_, bytes_, q, q, 0, key_scales=x, value_scales=x), Array)
 
 # Functions of rows and of single elements.
 assert_type(tw.softmax(x, axis=0), Array)
@@ -98,15 +106,16 @@ cos, sin = tw.rotary_tables(8, 4, scaling="yarn", factor=2.0, original_length=4)
 assert_type(tw.rotary(q, cos, sin, [0, 1, 2], layout=layout, interleaved=True), Array)
 assert_type(tw.embedding(x, [0, 1], scale=2.0), Array)
 assert_type(tw.embedding(tw.quantize_rows(x), 1), Array)
+assert_type(tw.sample(x, temperature=0.5, top_k=3, generator=np.random.default_rng(0)), Array)
 names: tuple[ActivationName, ...] = ("relu", "silu")
 layers = [tw.linear(x, x, None, name) for name in names]
 assert_type(tw.gelu(x, "tanh"), Array)
 
 # Models.
-model = tw.Graph()
-tokens = model.input("x", dtype="f32", shape=("batch", 3))
-model.output(model.softmax(model.linear(tokens, x, activation="gelu") * 2.0 + tokens[:1]), name="y")
-run = model.compile(precision="bf16")
+network = tw.Graph()
+tokens = network.input("x", dtype="f32", shape=("batch", 3))
+network.output(network.softmax(network.linear(tokens, x, activation="gelu") * 2.0 + tokens[:1]), name="y")
+run = network.compile(precision="bf16")
 assert_type(run, tw.CompiledGraph)
 run.save("model.twgraph")
 print(tw.load_graph("model.twgraph", mmap=False)(x), run.explain(x))

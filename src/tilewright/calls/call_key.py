@@ -39,9 +39,20 @@ from tilewright.llvm.values import INT8, INT16, INT32, INT64, POINTER, Value, in
 #: Words of an argument other than an array, a text or a sequence: those of a number of NumPy.
 MOST_WORDS_OF_OBJECT = 4
 #: Bits of an array's number in a word that says how far two arrays are apart.
-NUMBER_BITS = 4
+NUMBER_BITS = 8
 
-assert MOST_ARRAYS < 1 << NUMBER_BITS
+assert MOST_ARRAYS <= 1 << NUMBER_BITS
+
+
+class ArrayFound(ctypes.Structure):
+    """An array or a tensor among the arguments, its first element, and the bounds of its memory."""
+
+    _fields_ = (
+        ("object", ctypes.c_void_p),
+        ("start", ctypes.c_int64),
+        ("low", ctypes.c_int64),
+        ("high", ctypes.c_int64),
+    )
 
 
 class KeyState(ctypes.Structure):
@@ -49,7 +60,7 @@ class KeyState(ctypes.Structure):
 
     Attributes
     ----------
-    objects, starts, lows, highs : each array or tensor, its first element, and the bounds of its memory.
+    arrays, found : how many arrays there are, and each one.
     held, views : arrays made of other operands; the call owns a reference to each.
     """
 
@@ -58,13 +69,15 @@ class KeyState(ctypes.Structure):
         ("mixed", ctypes.c_int64),
         ("arrays", ctypes.c_int64),
         ("held", ctypes.c_int64),
-        ("views", ctypes.c_void_p * MOST_ARRAYS),
-        ("objects", ctypes.c_void_p * MOST_ARRAYS),
-        ("starts", ctypes.c_int64 * MOST_ARRAYS),
-        ("lows", ctypes.c_int64 * MOST_ARRAYS),
-        ("highs", ctypes.c_int64 * MOST_ARRAYS),
+        ("found", ArrayFound * MOST_ARRAYS),
         ("key", ctypes.c_int64 * MOST_WORDS),
+        ("views", ctypes.c_void_p * MOST_ARRAYS),
     )
+
+
+def array_found(f: ObjectCode, state: Value, number: Value) -> Value:
+    """Emits the place of what a state knows of an array; its fields are those of `ArrayFound`."""
+    return f.at(f.at(state, KeyState.found.offset), f.mul(number, ctypes.sizeof(ArrayFound)))
 
 
 class _Key(NamedTuple):
@@ -164,9 +177,10 @@ class KeyCode(ObjectCode):
             mixed = self.add(mixed, self.mul(both, factor))
             advance([self.add(low, below), self.add(high, above), mixed, factor])
         low, high, mixed, _ = advance.results
-        facts = {"objects": value, "starts": given.start, "lows": low, "highs": self.add(high, given.size)}
+        facts = {"object": value, "start": given.start, "low": low, "high": self.add(high, given.size)}
+        found = array_found(self, state, number)
         for name, fact in facts.items():
-            self.put(self.item(state, number, getattr(KeyState, name)), 0, fact)
+            self.put(found, getattr(ArrayFound, name), fact)
         return _Key(after, mixed, self.add(number, 1))
 
     def put_alone(self, value: Value, state: Value, axes: AxesRead) -> None:
@@ -176,23 +190,33 @@ class KeyCode(ObjectCode):
         self.ret(int64(1))
 
     def put_relations(self, state: Value) -> None:
-        """A word for each two arrays that meet in memory: which these are, and how far they are apart."""
+        """A word for each two arrays that meet in memory: which these are, and how far they are apart.
 
-        def of(name: str, number: Value) -> Value:
-            return self.word(self.item(state, number, getattr(KeyState, name)))
+        An array below or above all before it meets none of them: memory that is allocated piece by piece is
+        mostly in such an order, so that many arrays do not take the square of their number.
+        """
 
-        with self.loop(int64(1), self.word(state, KeyState.arrays), int64(1), "array") as number:
-            low, high = of("lows", number), of("highs", number)
-            with self.loop(int64(0), number, int64(1), "other") as other:
-                meet = self.and_(
-                    self.icmp("<", low, of("highs", other)), self.icmp("<", of("lows", other), high)
-                )
+        def bounds(number: Value) -> tuple[Value, Value, Value]:
+            found = array_found(self, state, number)
+            first, second, third = (
+                self.word(found, field) for field in (ArrayFound.start, ArrayFound.low, ArrayFound.high)
+            )
+            return first, second, third
+
+        count, (_, *span) = self.word(state, KeyState.arrays), bounds(int64(0))
+        with self.carried_loop(int64(1), count, int64(1), span, "array") as (number, (least, most), advance):
+            start, low, high = bounds(number)
+            among = self.and_(self.icmp("<", low, most), self.icmp("<", least, high))
+            with self.when(among), self.loop(int64(0), number, int64(1), "other") as other:
+                begin, below, above = bounds(other)
+                meet = self.and_(self.icmp("<", low, above), self.icmp("<", below, high))
                 with self.when(meet):
-                    word = self.sub(of("starts", number), of("starts", other))
+                    word = self.sub(start, begin)
                     for one in (number, other):
                         word = self.add(self.shl(word, int64(NUMBER_BITS)), one)
                     self.check_room(state, 1)
                     self.add_words(state, word)
+            advance([self.minimum(least, low), self.maximum(most, high)])
 
     # --- other arguments ---------------------------------------------------------------------
 

@@ -18,14 +18,15 @@ from tilewright.preparing import preparing
 
 #: Axes of an array in a key or a recipe; calls with more go through Python.
 MOST_AXES = 8
-#: Arrays among the arguments of a call, new arrays that it returns, and pools of scratch that it uses.
-MOST_ARRAYS, MOST_RESULTS, MOST_SCRATCH = 8, 4, 2
+#: Arrays among the arguments of a call, those of a decoder with two caches for each of 100 layers; new arrays
+#: that it returns, and pools of scratch that it uses.
+MOST_ARRAYS, MOST_RESULTS, MOST_SCRATCH = 256, 64, 2
 #: Steps of a recipe, those of a graph of hundreds of nodes, and words of one.
 MOST_STEPS, MOST_STEP_WORDS = 8192, 64
 #: Arguments of a function of NumPy.
 MOST_VIEWS = 5
-#: Words of a key.
-MOST_WORDS = 192
+#: Words of a key: those of the most arrays, each of four axes and named, and of as many relations.
+MOST_WORDS = 4096
 #: Bytes of temporary arrays of a call that are on the stack; of more, they are allocated.
 STACK_BYTES = 2048
 #: Temporary arrays and scratch begin at multiples of this: a cache line.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, NamedTuple
 
-from tilewright.calls.call_key import KeyState, emit_read
+from tilewright.calls.call_key import ArrayFound, KeyState, array_found, emit_read
 from tilewright.calls.fastcall import GIL_THRESHOLD, CallEntry, TeamRequest, entry_symbols
 from tilewright.calls.kinds import KnownKinds
 from tilewright.calls.layout import LAYOUT, TUPLE_ITEM
@@ -133,7 +133,7 @@ class _Replay(CallEntry):
         self.put(self.bases, Base.NUMBER, int64(0))
         arrays = self.word(self.state, KeyState.arrays)
         with self.loop(int64(0), arrays, int64(1), "array") as array:
-            start = self.word(self.item(self.state, array, KeyState.starts))
+            start = self.word(array_found(self, self.state, array), ArrayFound.start)
             self.put(self.item(self.bases, array, Base.ARGUMENT), 0, start)
 
     def give_back(self, recipe: Value) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tilewright.calls.call_key import KeyState
+from tilewright.calls.call_key import ArrayFound, array_found
 from tilewright.calls.layout import ARRAY_DATA, SERIAL_SLOT, TUPLE_ITEM, TUPLE_SIZE
 from tilewright.calls.object_code import ObjectCode
 from tilewright.calls.recipe import MOST_RESULTS, MOST_VIEWS, ArrayField, Base, Field, StepField
@@ -64,8 +64,8 @@ class Results:
     def make(self, failed: Block) -> Value:
         """New references to the results; numbers are made at the end. Returns what is behind the records."""
         f = self._f
-        for number in range(MOST_RESULTS):
-            f.put(self._made, 8 * number, null())
+        with f.loop(int64(0), f.word(self._recipe, Field.RESULTS), int64(1), "result") as number:
+            f.put(f.item(self._made, number), 0, null())
         tensors = f.icmp("==", f.word(self._recipe, Field.MAKER), 1)
         with (
             self._each() as (record, base, slot),
@@ -91,7 +91,8 @@ class Results:
     def _of_argument(self, record: Value, base: Value, slot: Value, tensors: Value, failed: Block) -> None:
         """A result that is an argument, or a view of one."""
         f = self._f
-        array = f.pointer(f.item(self._state, base, KeyState.objects.offset - 8 * Base.ARGUMENT))
+        number = f.sub(base, int(Base.ARGUMENT))
+        array = f.pointer(array_found(f, self._state, number), ArrayFound.object)
         with f.branch(f.is_null(f.pointer(record, ArrayField.DTYPE))) as (whole, part):
             with whole:
                 f.python("incref", array)
@@ -109,8 +110,8 @@ class Results:
     def drop(self) -> None:
         """Gives up the results of a call that failed."""
         f = self._f
-        for number in range(MOST_RESULTS):
-            made = f.pointer(self._made, 8 * number)
+        with f.loop(int64(0), f.word(self._recipe, Field.RESULTS), int64(1), "result") as number:
+            made = f.pointer(f.item(self._made, number))
             with f.when(f.not_(f.is_null(made))):
                 f.python("decref", made)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tilewright.errors.attention import (
     AppendDtype as AppendDtype,
+    AppendScales as AppendScales,
     AppendShape as AppendShape,
     AttentionArguments as AttentionArguments,
     AttentionAxes as AttentionAxes,
@@ -130,7 +131,9 @@ from tilewright.errors.loops import (
 from tilewright.errors.models import (
     EmbeddingTable as EmbeddingTable,
     IndexPastEnd as IndexPastEnd,
+    InvalidGenerator as InvalidGenerator,
     InvalidIndices as InvalidIndices,
+    InvalidLogits as InvalidLogits,
     RotaryAxes as RotaryAxes,
     RotaryPositions as RotaryPositions,
     RotaryTables as RotaryTables,
@@ -230,4 +233,14 @@ from tilewright.errors.tools import (
     WorkerFailed as WorkerFailed,
     WrongMove as WrongMove,
     WrongResult as WrongResult,
+)
+from tilewright.errors.weight_files import (
+    FractionalZeros as FractionalZeros,
+    InputsReordered as InputsReordered,
+    LayoutMismatch as LayoutMismatch,
+    TensorTypeUnsupported as TensorTypeUnsupported,
+    UnknownTensor as UnknownTensor,
+    WeightFileDamaged as WeightFileDamaged,
+    WeightFileNotFound as WeightFileNotFound,
+    WeightFileTruncated as WeightFileTruncated,
 )

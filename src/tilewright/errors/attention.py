@@ -194,6 +194,13 @@ class AppendDtype(TilewrightError, TypeError):
     )
 
 
+class AppendScales(TilewrightError, ValueError):
+    """Caches of scales that do not fit the cache of keys or values, or rows that are not quantised."""
+
+    speaker = "append_kv"
+    message = "{name} {reason}; scales are those of floats that are quantised into a cache of int8"
+
+
 class AttentionScales(TilewrightError, ValueError):
     """Invalid shape of the scales of quantised keys or values."""
 

@@ -24,6 +24,20 @@ class EmbeddingTable(TilewrightError, ValueError):
     message = "table has shape {found}, must be (rows, d)"
 
 
+class InvalidLogits(TilewrightError, ValueError):
+    """A row of logits that is no distribution."""
+
+    speaker = "sample"
+    message = "logits: row {row} {reason}; must be finite numbers, or -inf for tokens that are excluded"
+
+
+class InvalidGenerator(TilewrightError, TypeError):
+    """The source of random numbers is not one of NumPy's generators."""
+
+    speaker = "sample"
+    message = "generator is {found}, must be a numpy.random.Generator; make one by numpy.random.default_rng"
+
+
 class RotaryAxes(TilewrightError, ValueError):
     """The operand of a rotary embedding has too few or too many axes."""
 

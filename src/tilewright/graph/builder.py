@@ -14,7 +14,15 @@ from tilewright.graph.dtypes import graph_dtype
 from tilewright.graph.network import Network, without_dead
 from tilewright.graph.nodes.attention import BESIDE, AttentionNode
 from tilewright.graph.nodes.base import Node, ValueType
-from tilewright.graph.nodes.elementwise import BINARY, UNARY, BinaryNode, CastNode, UnaryNode, WhereNode
+from tilewright.graph.nodes.elementwise import (
+    BINARY,
+    UNARY,
+    BinaryNode,
+    CastNode,
+    GatedNode,
+    UnaryNode,
+    WhereNode,
+)
 from tilewright.graph.nodes.movement import (
     ConcatenateNode,
     ExpandNode,
@@ -25,9 +33,11 @@ from tilewright.graph.nodes.movement import (
 )
 from tilewright.graph.nodes.products import EinsumNode, LinearNode, MatmulNode
 from tilewright.graph.nodes.rows import REDUCTIONS, NormNode, ReduceNode, SoftmaxNode
+from tilewright.graph.nodes.sequences import EmbeddingNode, RotaryNode
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
 from tilewright.graph.sizes import SizeLike, product, quotient, shown_shape
 from tilewright.graph.slicing import read_index, result_shape
+from tilewright.graph.value import Value
 from tilewright.ops.attention.bounds import Bounds, Causal, parse_causal
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.spec.arguments import check_flag, check_text, check_word, parse_choice, real_number
@@ -41,73 +51,6 @@ if TYPE_CHECKING:
     from tilewright.graph.nodes.rows import NormName, ReductionName
     from tilewright.spec.dtype import DType
     from tilewright.typing import CausalName, ElementType
-
-
-class Value:
-    """A value of a `Graph`: the result of a node, with NumPy's operators.
-
-    Attributes
-    ----------
-    graph : the graph it belongs to.
-    dtype, shape : element type, and sizes as polynomials.
-    """
-
-    __array_ufunc__ = None  # so that `array + value` asks the value
-
-    def __init__(self, graph: Graph, at: int, kind: ValueType) -> None:
-        self.graph, self.at, self.dtype, self.shape = graph, at, kind.dtype, kind.shape
-
-    def __repr__(self) -> str:
-        return f"<value %{self.at} : {ValueType(self.dtype, self.shape)}>"
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    def __add__(self, other: Any) -> Value:
-        return self.graph.binary("add", self, other)
-
-    def __radd__(self, other: Any) -> Value:
-        return self.graph.binary("add", other, self)
-
-    def __sub__(self, other: Any) -> Value:
-        return self.graph.binary("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> Value:
-        return self.graph.binary("subtract", other, self)
-
-    def __mul__(self, other: Any) -> Value:
-        return self.graph.binary("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Value:
-        return self.graph.binary("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Value:
-        return self.graph.binary("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> Value:
-        return self.graph.binary("divide", other, self)
-
-    def __neg__(self) -> Value:
-        return self.graph.unary("negative", self)
-
-    def __matmul__(self, other: Any) -> Value:
-        return self.graph.matmul(self, other)
-
-    def __rmatmul__(self, other: Any) -> Value:
-        return self.graph.matmul(other, self)
-
-    def __getitem__(self, index: Any) -> Value:
-        return self.graph.slice(self, index)
-
-    def reshape(self, *shape: SizeLike) -> Value:
-        """See `Graph.reshape`."""
-        return self.graph.reshape(self, shape)
-
-    def transpose(self, *axes: int) -> Value:
-        """See `Graph.transpose`."""
-        return self.graph.transpose(self, axes or None)
 
 
 class Graph:
@@ -365,6 +308,28 @@ class Graph:
             a = _number_like(a, b.dtype)
         return self._node(BinaryNode, [a, b], function=check_word(function, "function", BINARY))
 
+    def gated(self, x: Any, gate: Any, activation: ActivationName = "silu") -> Value:
+        """x · activation(gate), as of SwiGLU and GeGLU; see `tilewright.gated`."""
+        name = parse_choice(UnaryOp, activation, "activation", ACTIVATIONS).value
+        return self._node(GatedNode, [x, gate], activation=name)
+
+    def rotary(
+        self,
+        x: Any,
+        cos: Any,
+        sin: Any,
+        positions: Any = None,
+        *,
+        interleaved: bool = False,
+        layout: AttentionLayoutName = "bhsd",
+    ) -> Value:
+        """Queries or keys with rotary positions; see `tilewright.rotary` and `rotary_tables`."""
+        operands = [x, cos, sin, *(() if positions is None else (positions,))]
+        word = check_word(layout, "layout", get_args(AttentionLayoutName))
+        return self._node(
+            RotaryNode, operands, interleaved=check_flag(interleaved, "interleaved"), layout=word
+        )
+
     def where(self, condition: Any, a: Any, b: Any) -> Value:
         """a where the condition holds, else b; all broadcast."""
         if isinstance(a, Value) and _is_number(b):
@@ -419,8 +384,8 @@ class Graph:
         return self._node(TakeNode, [x, indices], axis_=check_axis("take", axis))
 
     def embedding(self, table: Any, indices: Any) -> Value:
-        """The rows of a table at indices."""
-        return self.take(table, indices, 0)
+        """The rows of a table at indices from 0 on, which every run checks; see `tilewright.embedding`."""
+        return self._node(EmbeddingNode, [table, indices])
 
     def slice(self, x: Any, index: Any) -> Value:
         """NumPy's basic indexing: integers, slices, None and an ellipsis. Bounds may be sizes."""

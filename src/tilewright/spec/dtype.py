@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.cached import cached_property
-from tilewright.errors import UnsupportedDtype, shown
+from tilewright.errors import InvalidOperand, UnsupportedDtype, shown
 from tilewright.preparing import importing
 from tilewright.spec.arguments import as_dtype, as_text
 from tilewright.spec.records import set_fields
@@ -83,7 +83,11 @@ class DType:
     packed_in: DType | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.packed_in, DType):
+        if self.packed_in is not None and not isinstance(self.packed_in, DType):
+            raise InvalidOperand(
+                name="packed_in", reason=f"found {shown(self.packed_in)}, must be a DType or None"
+            )
+        if self.packed_in is not None:
             set_fields(self, c_name=self.packed_in.c_name)
         elif self.is_integer:
             unsigned = "u" * (self.kind is Kind.UNSIGNED)

@@ -20,6 +20,7 @@ from emulated_rows import (
     LENGTHS,
     STREAMING,
     drawn,
+    emulated_kernel,
     emulating,
     every_feature,
     in_layout,
@@ -75,7 +76,7 @@ REPEATED = [number for number, one in enumerate(KINDS) if one in KINDS[:number]]
 
 
 def check_gemm(problem: Gemm, machine: Machine, shapes: Sequence[tuple[int, int, int]]) -> None:
-    kernel = tw.compile(problem, machine)
+    kernel = emulated_kernel(problem, machine)
     random = np.random.default_rng(len(shapes))
     for (m, n, k), (alpha, beta) in zip(shapes, itertools.cycle(COEFFICIENTS)):
         operands = zip(problem.operands, ((m, k), (k, n), (m, n)), strict=True)
@@ -136,7 +137,7 @@ def test_every_pair_of_nibbles(layout: str) -> None:
     """All 256 products of two integers of 4 bits, at each place of a word in the panels and behind it."""
     machine = emulating(VSX.limited(every_feature(VSX)))
     assert machine.isa.tile(I4).a.held == 2
-    kernel = tw.compile(Gemm(dtype="i4", out_dtype="i32", a=layout, b=layout), machine)
+    kernel = emulated_kernel(Gemm(dtype="i4", out_dtype="i32", a=layout, b=layout), machine)
     every = np.arange(-8, 8)
     for depths, place in ((1, 0), *((8, place) for place in range(8)), (11, 7), (11, 8), (11, 10)):
         a, b = np.zeros((16, depths), int), np.zeros((depths, 16), int)
@@ -160,7 +161,7 @@ def test_batches(isa: Isa, dtype: str, out: str) -> None:
         b = drawn(random, problem.b_dtype, (count, k, n))
         found = in_layout(drawn(random, problem.out_dtype, (m, n)), problem.c)
         expected = stored(problem.reference(a, b, found), problem.out_dtype)
-        tw.compile(problem, machine)(a, b, found)
+        emulated_kernel(problem, machine)(a, b, found)
         np.testing.assert_array_equal(found, expected, err_msg=f"{isa.name} {problem}")
 
 

@@ -10,11 +10,10 @@ from dataclasses import replace
 
 import pytest
 from attention_calls import FEATURES, Sizes, check, make
-from emulated_rows import LENGTHS, STREAMING, emulating, every_feature
+from emulated_rows import LENGTHS, STREAMING, emulated_kernel, emulating, every_feature
 from shares import share
 from tiers import crossed
 
-from tilewright.compiler.kernel import Kernel
 from tilewright.machine.isa import Isa
 from tilewright.machine.isa_rows import ISAS
 from tilewright.ops.attention.problem import Attention, Schedule
@@ -50,5 +49,5 @@ def test_attention_of_every_row(row: str, dtype: str) -> None:
         schedule = tuple(Schedule)[number % 2]
         problem = Attention(20, 24, dtype, **FEATURES[number % len(FEATURES)], schedule=schedule)
         made = make(problem, SIZES)
-        made.call.run(Kernel.compiled(problem, machine))
+        made.call.run(emulated_kernel(problem, machine))
         check(made)

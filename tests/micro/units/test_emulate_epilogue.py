@@ -17,6 +17,7 @@ from emulated_rows import (
     LAYOUTS,
     LENGTHS,
     drawn,
+    emulated_kernel,
     emulating,
     every_feature,
     in_layout,
@@ -27,7 +28,6 @@ from emulated_rows import (
 from support import Array
 from tiers import crossed, named
 
-import tilewright as tw
 from tilewright.machine.isa import Isa
 from tilewright.machine.isa_rows import ISAS
 from tilewright.machine.machine import Machine
@@ -97,7 +97,7 @@ def tolerance(problem: Gemm, exact: Array) -> Array | float:
 
 
 def check(problem: Gemm, machine: Machine, shapes: list[tuple[int, int, int]], *, exactly: bool) -> None:
-    kernel = tw.compile(problem, machine)
+    kernel = emulated_kernel(problem, machine)
     random = np.random.default_rng(len(kernel.name))
     mixed = problem.out_dtype.is_integer is not problem.types.acc.is_integer
     factors = ((1, 0),) if mixed else ((1, 0), (2, -1), (0, 2))

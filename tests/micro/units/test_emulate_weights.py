@@ -9,15 +9,16 @@ Values are small integers, scales powers of two: every sum is exact, whatever it
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from emulated_rows import emulated_kernel
 from support import Array
 from tiers import crossed
 
 import tilewright as tw
+from tilewright.compiler.target import resolve_target
 from tilewright.spec.weights import Elements, Weights
 
 ROWS = ("pwr10", "neoverse-v2", "haswell", "sapphirerapids", "apple-m4", "x86-64-v2", "pwr9")
@@ -48,7 +49,7 @@ def test_rows_multiply_weights(row: str, name: str, dtype: np.dtype[np.generic])
     target, random = f"emulate:{row}", np.random.default_rng(0)
     form = Weights.parse(name)
     name = {"float32": "f32"}.get(str(dtype), "bf16")
-    kernel: Any = tw.compile(tw.Gemm(dtype=name, out_dtype="f32", weights=form), target)
+    kernel = emulated_kernel(tw.Gemm(dtype=name, out_dtype="f32", weights=form), resolve_target(target))
     packed, w = weight(form, target, random)
     x = random.integers(-3, 4, (40, K)).astype(dtype)
     expected = x.astype(np.float64) @ w

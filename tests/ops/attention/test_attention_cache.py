@@ -14,6 +14,7 @@ from support import Array
 import tilewright as tw
 from tilewright.errors import (
     AppendDtype,
+    AppendScales,
     AppendShape,
     AttentionAxes,
     BlockOutsideCache,
@@ -26,6 +27,7 @@ from tilewright.errors import (
     InvalidOperand,
     KeysMismatch,
     TilewrightError,
+    UnsupportedDtype,
 )
 from tilewright.typing import AttentionLayoutName
 
@@ -162,6 +164,8 @@ class Bad:
 
 
 K, V = new()
+SCALES = np.zeros((BATCH, HEADS, CAPACITY), np.float32)
+BYTES = {"v_cache": np.zeros((BATCH, HEADS, CAPACITY, 6), np.int8)}
 TABLE = {"block_table": np.array([[0, 1], [2, 0], [1, 2]])}
 BAD = [
     Bad({"k_cache": [[0.0]]}, CacheNotArray, TypeError, "k_cache is list"),
@@ -187,6 +191,32 @@ BAD = [
     Bad({}, BlockTableShape, ValueError, r"\(3,\)", {"block_table": [0, 1, 2]}),
     Bad({}, BlockOutsideCache, IndexError, r"\[1, 0\] is page 3", {"block_table": [[0, 9], [3, 0], [1, 2]]}),
     Bad({"kv_lengths": 21}, CacheFull, ValueError, "24", TABLE),
+    Bad(
+        {"k_cache": np.zeros((3, 2, 12, 8), object)},
+        UnsupportedDtype,
+        TypeError,
+        "k_cache of object.* numbers",
+    ),
+    Bad({}, AppendScales, ValueError, r"key_scales .* int8, k_cache is float32", {"key_scales": SCALES}),
+    Bad(
+        BYTES,
+        AppendScales,
+        ValueError,
+        r"value_scales is float64 \(3, 2, 12\)",
+        {"value_scales": SCALES.astype("f8")},
+    ),
+    Bad(BYTES, AppendScales, ValueError, r"must be float32 \(3, 2, 12\)", {"value_scales": SCALES[:, :1]}),
+    Bad(
+        {**BYTES, "v": V.astype("i1")},
+        *(AppendScales, ValueError, "value_scales needs rows to quantise, v is int8"),
+        {"value_scales": SCALES},
+    ),
+    Bad(BYTES, CacheNotArray, TypeError, "value_scales is list", {"value_scales": SCALES.tolist()}),
+    Bad(
+        BYTES,
+        *(CacheReadOnly, ValueError, "value_scales"),
+        {"value_scales": np.broadcast_to(SCALES[0], SCALES.shape)},
+    ),
 ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emulated_rows import emulating
+from emulated_rows import emulated_kernel, emulating
 from object_symbols import undefined_symbols
 from product_operands import PROBLEMS, Case, make, shapes, small, strides_of
 from shares import looped, share
@@ -55,7 +55,7 @@ def test_rows_of_other_machines(walk: Walk, factors: int, isa: Isa) -> None:
     machine, first = emulating(isa), PROBLEMS.index((walk, factors)) + isa.vector_bits // 128
     for dtype in share(("f32", "bf16", "c128", "i16"), 4, first):
         problem = SumOfProducts(walk, factors, dtype)
-        kernel = Kernel.compiled(problem, machine)
+        kernel = emulated_kernel(problem, machine)
         for shape in shapes(isa.lanes(problem.acc))[:4]:
             case = make(problem, shape)
             np.testing.assert_array_equal(run(kernel, case, shape), case.expected, f"{dtype} {shape}")

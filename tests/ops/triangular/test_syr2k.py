@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emulated_rows import drawn, emulating, every_feature, in_layout, stored
+from emulated_rows import drawn, emulated_kernel, emulating, every_feature, in_layout, stored
 from hypothesis import given
 from hypothesis import strategies as st
 from shares import share
@@ -442,7 +442,7 @@ def test_other_rows(isa: Isa) -> None:
         problem = (Syr2k, Syrk)[turn // 2](
             dtype=dtype, out_dtype=out, lower=number % 3 > 0, a=("row", "col")[turn % 2]
         )
-        kernel = tw.compile(problem, machine)
+        kernel = emulated_kernel(problem, machine)
         n, k = kernel.blocking.nr + kernel.blocking.mr + 3, kernel.blocking.kc // 2 + 5
         factors = [drawn(random, problem.dtype, (n, k)) for _ in problem.factors]
         factors[0] = in_layout(factors[0], problem.a)

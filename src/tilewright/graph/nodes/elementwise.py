@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from tilewright.calls.operands import Array
 from tilewright.calls.recording import numpy_call
+from tilewright.errors import GraphDtype
 from tilewright.graph.nodes.base import Node, ValueType, is_float, moved
 from tilewright.graph.sizes import Sizes, broadcast
+from tilewright.ops.binary.call import prepare_pairs
 from tilewright.ops.elementwise.call import prepare_each
+from tilewright.spec.binary_functions import BinaryOp, binary_meaning
 from tilewright.spec.functions import UnaryOp, meaning
+from tilewright.typing import ActivationName
 
 
 class ElementFunction(NamedTuple):
@@ -77,6 +81,10 @@ BINARY: dict[str, Callable[..., Any]] = {
 }
 
 
+#: Those of them that have a kernel for floats.
+_PAIR_KERNELS: dict[str, BinaryOp] = {op.value: op for op in BinaryOp}
+
+
 def _unary_meaning(name: str, x: Array) -> Array:
     row = UNARY[name]
     if row.numpy is not None:
@@ -136,8 +144,47 @@ class BinaryNode(Node):
             return np.asarray(BINARY[self.function](*arrays))
 
     def run(self, arrays: Sequence[Any], out: Array, sizes: Sizes) -> None:
-        """By the function of NumPy."""
-        numpy_call(BINARY[self.function], *arrays, out=out, quiet=True)
+        """By the kernel of the function where floats have one, else NumPy's."""
+        op = _PAIR_KERNELS.get(self.function)
+        if op is not None and all(one.dtype == out.dtype and is_float(one.dtype) for one in arrays):
+            prepare_pairs(op, *arrays, out).run()
+        else:
+            numpy_call(BINARY[self.function], *arrays, out=out, quiet=True)
+
+    def in_place(self) -> tuple[int, ...]:
+        """The memory of either operand."""
+        return (0, 1)
+
+
+@dataclass(frozen=True)
+class GatedNode(Node):
+    """x · activation(gate) of operands that broadcast: SwiGLU, GeGLU and their relatives.
+
+    Attributes
+    ----------
+    operands : x, gate.
+    """
+
+    activation: ActivationName = "silu"
+
+    def infer(self, types: Sequence[ValueType]) -> ValueType:
+        """The shape that both broadcast to, in their one type."""
+        x, gate = types
+        self.require(self.activation in get_args(ActivationName), f"no activation {self.activation!r}")
+        self.require_dtype(x, "x", "f", "a floating-point type")
+        if gate.dtype != x.dtype:
+            raise GraphDtype(node=self.name, operand="gate", found=gate.dtype, required=x.dtype)
+        return ValueType(x.dtype, broadcast(self.name, [x.shape, gate.shape]))
+
+    def evaluate(self, arrays: Sequence[Array], sizes: Sizes) -> Array:
+        """In float64, rounded once."""
+        x, gate = arrays
+        found = binary_meaning(BinaryOp.MULTIPLY, x, gate, UnaryOp(self.activation))
+        return found.astype(x.dtype)
+
+    def run(self, arrays: Sequence[Any], out: Array, sizes: Sizes) -> None:
+        """By the kernel of `tilewright.gated`."""
+        prepare_pairs(BinaryOp.MULTIPLY, *arrays, out, UnaryOp(self.activation)).run()
 
     def in_place(self) -> tuple[int, ...]:
         """The memory of either operand."""
@@ -152,7 +199,12 @@ class WhereNode(Node):
         """The shape that all broadcast to."""
         condition, a, b = types
         self.require_dtype(condition, "condition", "b", "bool")
-        return ValueType(np.result_type(a.dtype, b.dtype), broadcast(self.name, [one.shape for one in types]))
+        try:
+            dtype = np.result_type(a.dtype, b.dtype)
+        except TypeError as error:
+            required = f"one that NumPy promotes with {a.dtype}"
+            raise GraphDtype(node=self.name, operand="b", found=b.dtype, required=required) from error
+        return ValueType(dtype, broadcast(self.name, [one.shape for one in types]))
 
     def evaluate(self, arrays: Sequence[Array], sizes: Sizes) -> Array:
         """By `numpy.where`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilewright.graph.nodes.attention import AttentionNode
 from tilewright.graph.nodes.base import Node
-from tilewright.graph.nodes.elementwise import BinaryNode, CastNode, UnaryNode, WhereNode
+from tilewright.graph.nodes.elementwise import BinaryNode, CastNode, GatedNode, UnaryNode, WhereNode
 from tilewright.graph.nodes.movement import (
     ConcatenateNode,
     ExpandNode,
@@ -15,6 +15,7 @@ from tilewright.graph.nodes.movement import (
 )
 from tilewright.graph.nodes.products import EinsumNode, LinearNode, MatmulNode
 from tilewright.graph.nodes.rows import NormNode, ReduceNode, SoftmaxNode
+from tilewright.graph.nodes.sequences import EmbeddingNode, RotaryNode
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
 
 #: A new kind is one more class here.
@@ -27,13 +28,16 @@ NODE_KINDS: dict[str, type[Node]] = {
         ConcatenateNode,
         ConstantNode,
         EinsumNode,
+        EmbeddingNode,
         ExpandNode,
+        GatedNode,
         InputNode,
         LinearNode,
         MatmulNode,
         NormNode,
         ReduceNode,
         ReshapeNode,
+        RotaryNode,
         SliceNode,
         SoftmaxNode,
         TakeNode,

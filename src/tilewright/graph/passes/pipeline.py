@@ -14,6 +14,7 @@ from tilewright.graph.passes.merge_linears import merge_linears
 from tilewright.graph.passes.pack_weights import PRECISIONS, pack_weights
 from tilewright.graph.passes.recognise_attention import recognise_attention, tokens_first
 from tilewright.graph.passes.recognise_functions import fuse_norm_weights, recognise_functions
+from tilewright.graph.passes.recognise_gates import recognise_gates
 from tilewright.graph.passes.simplify import simplify
 from tilewright.spec.arguments import check_word
 
@@ -38,6 +39,7 @@ def passes(precision: str) -> tuple[Pass, ...]:
         Pass("common", merge_common),
         Pass("simplify", simplify),
         Pass("functions", recognise_functions),
+        Pass("gates", recognise_gates),
         Pass("norm-weights", fuse_norm_weights),
         Pass("attention", recognise_attention),
         Pass("tokens-first", tokens_first),

@@ -25,12 +25,10 @@ from tilewright.typing import (
 
 if TYPE_CHECKING:
     from tilewright.ops.attention.backward_call import attention_backward as _attention_backward
-    from tilewright.ops.attention.kv_cache import append_kv as _append_kv
     from tilewright.ops.attention.state import AttentionState
     from tilewright.ops.attention.state import attention_partial as _attention_partial
     from tilewright.ops.attention.state import merge_attention as _merge_attention
 else:  # calls of `attention` do not need them
-    _append_kv = Late("tilewright.ops.attention.kv_cache:append_kv")
     _attention_partial = Late("tilewright.ops.attention.state:attention_partial")
     _merge_attention = Late("tilewright.ops.attention.state:merge_attention")
     _attention_backward = Late("tilewright.ops.attention.backward_call:attention_backward")
@@ -257,67 +255,6 @@ def attention(
         return call.attention(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
     with limited(threads):
         return call.attention(q, k, v, out, keywords, return_lse=return_lse, strategy=strategy)
-
-
-@named_in_errors
-@exchanging
-def append_kv(
-    k_cache: NDArray[Any],
-    v_cache: NDArray[Any],
-    k: ArrayLike,
-    v: ArrayLike,
-    kv_lengths: ArrayLike,
-    *,
-    new_lengths: ArrayLike | None = None,
-    block_table: ArrayLike | None = None,
-    layout: AttentionLayoutName = "bhsd",
-) -> NDArray[Any]:
-    """Write new keys and values behind those that caches hold, in place, and return the new lengths.
-
-    The step before `attention` over a cache that is allocated once. With as many queries as new keys the
-    default position of the queries is right: the last query is at the last key.
-
-    Parameters
-    ----------
-    k_cache, v_cache : numpy.ndarray, shapes (batch, kv_heads, capacity, d) and (batch, kv_heads, capacity, ·)
-        Written in place, of any strides and type. Without the batch axis 3-D, of one head 2-D. With
-        `block_table` (pages, kv_heads, page, ·).
-    k, v : array_like, shapes (batch, kv_heads, new, d) and (batch, kv_heads, new, ·)
-        As many axes as the caches; converted to their types under "same_kind" casting.
-    kv_lengths : array_like of integers, shape () or (batch,)
-        Keys that each sequence has so far.
-    new_lengths : array_like of integers, shape () or (batch,), optional
-        How many of the new keys of each sequence count, from the first on; by default all.
-    block_table : array_like of integers, shape (batch, pages), optional
-        The pages of each sequence, as in `attention`. Places that two sequences share are written twice, in
-        no order.
-    layout : "bhsd" or "bshd"
-        "bshd": (batch, sequence, heads, d), in the caches and the new keys and values.
-
-    Returns
-    -------
-    numpy.ndarray of int64, shape (batch,)
-        The new lengths, for ``attention(..., kv_lengths=)`` and the next step.
-
-    Raises
-    ------
-    CacheNotArray, CacheReadOnly, AttentionAxes, AppendShape, AppendDtype, KeysMismatch, InvalidLengths,
-    CacheFull, BlockTableShape, BlockOutsideCache, InvalidOperand, InvalidChoice
-        Each before a cache changes.
-
-    Examples
-    --------
-    >>> import numpy as np, tilewright as tw
-    >>> k_cache, v_cache = np.zeros((1, 2, 8, 4), np.float32), np.zeros((1, 2, 8, 4), np.float32)
-    >>> new = np.ones((1, 2, 3, 4), np.float32)
-    >>> lengths = tw.append_kv(k_cache, v_cache, new, new, 0)
-    >>> lengths = tw.append_kv(k_cache, v_cache, new, 2 * new, lengths)
-    >>> lengths, v_cache[0, 0, :, 0]
-    (array([6]), array([1., 1., 1., 2., 2., 2., 0., 0.], dtype=float32))
-    >>> tw.attention(new, k_cache, v_cache, kv_lengths=lengths, causal=True)[0, 0, :, 0]
-    array([1.25, 1.4 , 1.5 ], dtype=float32)
-    """
-    return _append_kv((k_cache, v_cache), (k, v), kv_lengths, new_lengths, block_table, layout)
 
 
 @named_in_errors

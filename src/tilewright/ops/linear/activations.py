@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -10,37 +9,29 @@ from typing import Any
 import numpy as np
 
 from tilewright.calls.foreign import as_array
-from tilewright.calls.operands import Array, data_address
-from tilewright.calls.pieces import PIECE, contiguous
+from tilewright.calls.operands import Array
+from tilewright.calls.pieces import contiguous
 from tilewright.calls.promotion import store
 from tilewright.calls.recording import constant, new_array, numpy_call, repeatable
 from tilewright.calls.repeated import repeated
 from tilewright.errors import InvalidChoice, InvalidOperand, QuantisedWeight, ScalarOperand, ScaleShape, shown
-from tilewright.llvm.build import Module
-from tilewright.llvm.jit import Linked
-from tilewright.llvm.object_cache import cached_object
-from tilewright.llvm.target import data_layout, emit_object
 from tilewright.machine.host import host_machine
 from tilewright.macro.packing import panel_form
-from tilewright.micro.rows.quantize import QuantizeKernel
 from tilewright.ops.gemm.epilogue_operands import bias_matrix, bias_of
 from tilewright.ops.gemm.operands import check_out, direct_out, product_shapes
 from tilewright.ops.linear.kernel import PackedGemmKernel, packed_kernel
 from tilewright.ops.packing.call import packing_kernel
 from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
 from tilewright.ops.packing.words import elements_of
-from tilewright.preparing import once
-from tilewright.recorder import Grouped, current, unrecorded
+from tilewright.ops.quantized.rows import quantised_rows, type_to_quantise
+from tilewright.recorder import Grouped, unrecorded
 from tilewright.spec.arguments import check_numbers
-from tilewright.spec.dtype import BF16, F32, I8, I32, U8, DType, Use, dtypes_for
+from tilewright.spec.dtype import BF16, F32, I8, I32, U8, DType
 from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Scale, Step
 from tilewright.spec.problem import ProductTypes, Role
 from tilewright.spec.records import set_fields
 from tilewright.spec.weights import Elements, Weights
 from tilewright.typing import ArrayLike
-
-#: The types of activations that are quantised as they are; others are converted to float32.
-_TYPES = dtypes_for(Use.QUANTISED_ROWS)
 
 #: Offset of a weight's unsigned elements from their signed values.
 _MIDDLE = Elements.I8.middle
@@ -107,22 +98,6 @@ def _numbers(value: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Array
     return np.asarray(found, dtype, order="C")
 
 
-@once
-def row_function(dtype: DType) -> Any:
-    """The compiled `QuantizeKernel` of a type, for the host as it was at the first use."""
-    name, machine = f"rows_{dtype}", host_machine()
-
-    def compile_it() -> bytes:
-        module = Module(name, machine.triple, data_layout(machine), vector_bits=machine.function_bits)
-        QuantizeKernel(machine.isa, dtype).emit(module, name)
-        return emit_object(str(module), name, machine)
-
-    code = Linked(cached_object(f"{name} {machine.vector_bits}", machine, compile_it), (name,), {})
-    pointer, size = ctypes.c_void_p, ctypes.c_int64
-    kinds = (pointer, size, size, size, pointer, size, pointer, pointer)
-    return code.function(name, kinds)
-
-
 @repeated
 def quantize_rows(x: ArrayLike) -> QuantizedRows:
     """Quantise activations to 8-bit integers with one scale per row, for products with 8-bit weights.
@@ -156,26 +131,14 @@ def quantize_rows(x: ArrayLike) -> QuantizedRows:
     array = as_array(x, "x")
     if not array.ndim:
         raise ScalarOperand(name="x")
-    native = array.dtype.newbyteorder("=")
-    dtype = next((kind for kind in _TYPES if kind.numpy == native), F32)
-    if dtype is F32 and not np.can_cast(native, np.float32, "same_kind"):
+    dtype = type_to_quantise(array.dtype)
+    if dtype is None:
         raise InvalidOperand(name="x", reason=f"its dtype {array.dtype} is not a float type")
     given = contiguous(array, dtype.numpy)
     leading, k = given.shape[:-1], given.shape[-1]
-    m = math.prod(leading)
-    given = given.reshape(m, k)
-    q, scales, sums = new_array((m, k), np.int8), new_array((m,), np.float32), new_array((m,), np.int32)
-    if m:
-        function = row_function(dtype)
-        step = max(1, PIECE // max(k, 1))
-        for first in range(0, m, step):  # signal handlers run between two calls
-            rows = slice(first, first + step)
-            places = [data_address(array[rows]) for array in (given, q, scales, sums)]
-            if current.recorder is not None:
-                current.recorder.team(None, given[rows].size)
-            function(places[0], k, min(step, m - first), k, places[1], k, places[2], places[3])
+    found = quantised_rows(given.reshape(math.prod(leading), k), dtype)
     repeatable()
-    return QuantizedRows(q.reshape(array.shape), scales.reshape(leading), sums.reshape(leading))
+    return QuantizedRows(found.q.reshape(array.shape), *(part.reshape(leading) for part in found[1:]))
 
 
 def _steps(along: Along | None, activation: str | None) -> Epilogue:

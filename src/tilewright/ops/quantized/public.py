@@ -17,7 +17,7 @@ from tilewright.ops.packing import call as plain
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.quantized import quantise
 from tilewright.spec.arguments import check_word
-from tilewright.typing import ArrayLike, RoleName, WeightForm
+from tilewright.typing import ArrayLike, RoleName, RoundingName, WeightForm
 
 
 @named_in_errors
@@ -106,6 +106,8 @@ def quantize_weights(
     bits: int = 8,
     group: int | None = None,
     symmetric: bool = True,
+    rounding: RoundingName = "nearest",
+    inputs: ArrayLike | None = None,
     target: str | Machine | None = None,
 ) -> PackedMatrix:
     """Quantise a weight to packed 8- or 4-bit integers with scales: products read a fraction of the bytes.
@@ -125,6 +127,12 @@ def quantize_weights(
         Zero points are the middle of the range and s = max|w| / 127 (of 4 bits / 7); otherwise each group has
         its own, s = (max(w, 0) - min(w, 0)) / 255 (15) and z = round(-min(w, 0) / s). In float32, to nearest,
         ties to even.
+    rounding : "nearest", "hqq" or "gptq"
+        "nearest" as above. "hqq" fits scale and zero point of each group to its weights by half-quadratic
+        optimisation: no group has a larger squared error than to nearest. "gptq" also rounds so that errors
+        of one depth are made up for by later ones in products with `inputs`.
+    inputs : array_like, shape (..., k), optional
+        With "gptq": samples of what the weight is multiplied with.
     target : optional
         As in `compile`: the machine whose panels are taken.
 
@@ -135,7 +143,10 @@ def quantize_weights(
 
     Raises
     ------
-    InvalidOperand, InvalidChoice, InvalidGroup
+    InvalidOperand, InvalidChoice, InvalidGroup, UnsupportedArgument
+
+    Sources: Badri and Shaji, "Half-Quadratic Quantization of Large Machine Learning Models", 2023; Frantar et
+    al., "GPTQ", arXiv:2210.17323.
 
     Examples
     --------
@@ -145,7 +156,15 @@ def quantize_weights(
     >>> bool(abs(tw.unpack(packed) - w).max() <= 8 / 127 / 2)
     True
     """
-    return quantise.quantize_weights(w, resolve_target(target), bits=bits, group=group, symmetric=symmetric)
+    return quantise.quantize_weights(
+        w,
+        resolve_target(target),
+        bits=bits,
+        group=group,
+        symmetric=symmetric,
+        rounding=rounding,
+        inputs=inputs,
+    )
 
 
 @named_in_errors

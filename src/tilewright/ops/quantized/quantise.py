@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import reduce
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import PIECE, all_finite, as_type, pieces
-from tilewright.errors import InvalidChoice, InvalidGroup, InvalidOperand, QuantisedRange, ScaleShape, shown
+from tilewright.errors import (
+    InvalidChoice,
+    InvalidGroup,
+    InvalidOperand,
+    QuantisedRange,
+    ScaleShape,
+    UnsupportedArgument,
+    shown,
+)
 from tilewright.machine.machine import Machine
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.packing.words import WIDE, packed_floats, packed_integers, spans
-from tilewright.spec.arguments import as_integer, check_flag, check_numbers
+from tilewright.ops.quantized.affine import grouped, scale_and_zero, to_nearest
+from tilewright.ops.quantized.gptq import error_feedback
+from tilewright.ops.quantized.hqq import half_quadratic
+from tilewright.spec.arguments import as_integer, check_flag, check_numbers, check_word
 from tilewright.spec.weights import GROUPS, Elements, Weights
+from tilewright.typing import RoundingName
 
 #: Bits of quantised elements.
 _INTEGERS = {8: Elements.I8, 4: Elements.I4}
-
-#: Elements of one block of groups, which NumPy quantises at once; a group that has more is a block by itself.
-_BLOCK_ELEMENTS = 1 << 16
 
 
 def _elements(bits: int) -> Elements:
@@ -50,75 +58,71 @@ def _matrix(array: Any, name: str) -> Array:
 # --- the formulas ---------------------------------------------------------------------------------
 
 
-def quantised(w: Array, form: Weights) -> tuple[Array, Array, Array | None]:
-    """Unsigned elements (k, n), scales and zero points (groups, n) of a float32 matrix.
+def quantised(w: Array, form: Weights) -> tuple[Array, Array, Array]:
+    """Unsigned elements (k, n), scales and zero points (groups, n) of a float32 matrix, to nearest.
 
-    With z the middle of the range, 2^(bits-1), where the form has no zero points:
-
-        symmetric: s = max|w| / (2^(bits-1) - 1),  u = rint(w / s) + z
-        with zero points: s = (max(w, 0) - min(w, 0)) / (2^bits - 1),  z = rint(-min(w, 0) / s),
-                          u = rint(w / s) + z, held between 0 and 2^bits - 1
-
-    in float32, `rint` to nearest, ties to even; a group of zeros has s = 1.
+    The scale of a group follows from its range: `scale_and_zero`.
     """
     depth, columns = w.shape
-    most = (1 << form.elements.bits) - 1
     shape = (form.groups(depth), columns)
     u, scales = np.empty(w.shape, np.uint8), np.ones(shape, np.float32)
     zeros = np.full(shape, form.elements.middle, np.float32)
-    for number, part in _grouped(w, form):
+    for number, part in grouped(w, form):
         groups, length, _ = part.shape
         some, first = slice(number, number + groups), number * form.group
         to = u[first : first + groups * length].reshape(part.shape)
         for across in spans(columns, WIDE):
-            part_scales, part_zeros = scales[some, across], zeros[some, across]
             down = list(spans(length, max(1, PIECE // (groups * min(columns, WIDE)))))
             values = [part[:, rows, across] for rows in down]
-            if form.zeros:
-                low = np.minimum(reduce(np.minimum, [value.min(axis=1) for value in values]), 0)
-                high = np.maximum(reduce(np.maximum, [value.max(axis=1) for value in values]), 0)
-                scale = (high / np.float32(most)) - (low / np.float32(most))
-            else:
-                largest = reduce(np.maximum, [np.abs(value).max(axis=1) for value in values])
-                scale = largest / np.float32(form.elements.middle - 1)
-            scale[scale == 0] = 1
-            if form.zeros:
-                part_zeros[...] = np.clip(np.rint(-low / scale), 0, most)
-            part_scales[...] = scale
+            low = reduce(np.minimum, [value.min(axis=1) for value in values])
+            high = reduce(np.maximum, [value.max(axis=1) for value in values])
+            scale, zero = scale_and_zero(low, high, form)
+            scales[some, across], zeros[some, across] = scale, zero
             for rows, value in zip(down, values, strict=True):
-                found = np.rint(value / scale[:, np.newaxis]) + part_zeros[:, np.newaxis]
-                to[:, rows, across] = np.clip(found, 0, most)
-    return u, scales, zeros if form.zeros else None
-
-
-def _grouped(w: Array, form: Weights) -> Iterator[tuple[int, Array]]:
-    """Blocks of groups (groups, depths, n), each with the number of its first group; short ones last.
-
-    Narrow groups are many to a block, so that NumPy's work outweighs Python's; wide ones few, so that
-    temporaries stay in the caches. A matrix without elements has no blocks, however many rows it has.
-    """
-    depth, columns = w.shape
-    if not w.size:
-        return
-    group = form.group or depth
-    whole = depth // group
-    together = max(1, _BLOCK_ELEMENTS // (group * columns))
-    for number in range(0, whole, together):
-        groups = min(together, whole - number)
-        yield number, w[number * group : (number + groups) * group].reshape(groups, group, columns)
-    if depth % group:
-        yield whole, w[np.newaxis, whole * group :]
+                to[:, rows, across] = to_nearest(value, scale[:, np.newaxis], zero[:, np.newaxis], form)
+    return u, scales, zeros
 
 
 def quantize_weights(
-    w: Any, machine: Machine, *, bits: int, group: int | None, symmetric: bool
+    w: Any,
+    machine: Machine,
+    *,
+    bits: int,
+    group: int | None,
+    symmetric: bool,
+    rounding: str,
+    inputs: Any,
 ) -> PackedMatrix:
     """Implementation of `tilewright.quantize_weights`, which documents it."""
     form = Weights(_elements(bits), _group(group), zeros=not check_flag(symmetric, "symmetric"))
+    word = check_word(rounding, "rounding", get_args(RoundingName))
     array = as_type(check_numbers(_matrix(w, "w"), "w"), np.float32)
     if not all_finite(array):
         raise InvalidOperand(name="w", reason="it holds NaN or infinities, which integers cannot represent")
-    return packed_integers(*quantised(array, form), form, machine)
+    if inputs is not None and word != "gptq":
+        raise UnsupportedArgument(name="inputs", value=shown(inputs), remedy="pass rounding='gptq' with it")
+    match word:
+        case "gptq":
+            u, scales, zeros = error_feedback(array, form, _inputs(inputs, array.shape[0]))
+        case "hqq":
+            u, scales, zeros = half_quadratic(array, form)
+        case _:
+            u, scales, zeros = quantised(array, form)
+    return packed_integers(u, scales, zeros if form.zeros else None, form, machine)
+
+
+def _inputs(inputs: Any, depth: int) -> Array:
+    """Inputs of a layer as a float32 matrix (samples, k)."""
+    if inputs is None:
+        reason = "rounding='gptq' needs what the weight is multiplied with, of shape (..., k)"
+        raise InvalidOperand(name="inputs", reason=reason)
+    found = check_numbers(as_array(inputs, "inputs"), "inputs")
+    if found.ndim < 1 or found.shape[-1] != depth:
+        raise InvalidOperand(name="inputs", reason=f"its shape is {found.shape}, must be (..., {depth})")
+    array = as_type(found, np.float32).reshape(-1, depth) if depth else np.zeros((0, 0), np.float32)
+    if not all_finite(array):
+        raise InvalidOperand(name="inputs", reason="it holds NaN or infinities")
+    return array
 
 
 def pack_quantized(

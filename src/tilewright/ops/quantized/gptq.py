@@ -1,0 +1,71 @@
+"""GPTQ: rounding errors of one depth are made up for by the depths after it, for given inputs.
+
+Frantar, Ashkboos, Hoefler and Alistarh, "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained
+Transformers", 2022, arXiv:2210.17323, Algorithm 1. With H = XᵀX + λI and U upper triangular, UᵀU = H⁻¹:
+
+    for each depth i:
+        u[i] <- w[i] to nearest,  e <- (w[i] - s (u[i] - z)) / U[i, i],  w[j] -= U[i, j] e for all j > i
+
+Depths keep their order, since consecutive ones share a scale. Scales and zero points are those of a group's
+weights when its first depth is reached, fitted by `hqq.fitted`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.calls.operands import Array
+from tilewright.ops.packing.words import spans
+from tilewright.ops.quantized.affine import to_nearest
+from tilewright.ops.quantized.hqq import fitted
+from tilewright.spec.weights import Weights
+
+#: λ as a share of the mean of H's diagonal, of the paper.
+_DAMPING = 0.01
+#: Depths whose updates of later depths are applied together, as a product (the paper's "lazy batch-updates").
+_BLOCK = 128
+#: Rows of the inputs that are multiplied at a time.
+_INPUT_ROWS = 4096
+
+
+def error_feedback(w: Array, form: Weights, inputs: Array) -> tuple[Array, Array, Array]:
+    """Unsigned elements (k, n), scales and zero points (groups, n) of a float32 matrix.
+
+    `inputs` (samples, k) are what it is multiplied with.
+    """
+    depth, columns = w.shape
+    factor, rest = _inverse_factor(inputs), w.copy()
+    u = np.empty(w.shape, np.uint8)
+    scales, zeros = (np.ones((form.groups(depth), columns), np.float32) for _ in range(2))
+    group = form.group or max(depth, 1)
+    for block in spans(depth, min(_BLOCK, group)):
+        errors = np.empty((block.stop - block.start, columns), np.float32)
+        for i in range(block.start, block.stop):
+            number, place = divmod(i, group)
+            if not place:  # a block starts here too, so all earlier errors are in `rest`
+                found = fitted(rest[np.newaxis, i : i + group], form)
+                scales[number], zeros[number] = found[0][0], found[1][0]
+            u[i] = to_nearest(rest[i], scales[number], zeros[number], form)
+            errors[i - block.start] = (rest[i] - scales[number] * (u[i] - zeros[number])) / factor[i, i]
+            later = slice(i + 1, block.stop)
+            rest[later] -= np.outer(factor[i, later], errors[i - block.start])
+        rest[block.stop :] -= factor[block, block.stop :].T @ errors
+    return u, scales, zeros
+
+
+def _inverse_factor(inputs: Array) -> Array:
+    """U, upper triangular with UᵀU = (XᵀX + λI)⁻¹, in float32.
+
+    With the axes of H reversed, its Cholesky factor is lower triangular; reversed back, it is R, upper
+    triangular with R Rᵀ = H. So U = R⁻¹, and H itself is not inverted.
+    """
+    depth = inputs.shape[1]
+    hessian = np.zeros((depth, depth))
+    for rows in spans(len(inputs), _INPUT_ROWS):
+        part = inputs[rows].astype(np.float64)
+        hessian += part.T @ part
+    diagonal = hessian.diagonal()
+    mean = float(diagonal.mean()) if depth else 0.0
+    hessian[np.diag_indices(depth)] += _DAMPING * mean if mean > 0 else 1.0
+    reversed_factor = np.linalg.cholesky(hessian[::-1, ::-1])
+    return np.linalg.inv(reversed_factor[::-1, ::-1]).astype(np.float32)

@@ -1,0 +1,1 @@
+"""Weights of models: files, and the layouts of quantised weights."""
