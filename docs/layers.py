@@ -18,7 +18,10 @@ PICTURE = ROOT / "docs" / "images" / "layers.svg"
 
 #: Which side of a call a layer is on, by the colour of its box.
 COLOURS = {
-    "people and programs outside": ("#e8eef7", ("tools", "torch", "__init__", "graph", "loops", "aot", "weights")),
+    "people and programs outside": (
+        "#e8eef7",
+        ("tools", "torch", "__init__", "graph", "loops", "aot", "weights"),
+    ),
     "one call": ("#e5f2e5", ("ops", "calls", "compiler", "threads")),
     "machine code": ("#fdf1dc", ("micro", "macro", "llvm", "ir")),
     "tables and records": ("#f3e8f3", ("machine", "spec")),
