@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,6 +63,23 @@ def test_a_module_is_one_compiled_graph(built: list[Region]) -> None:
     assert close(run(x), model(x))
     assert close(run(x), model(x))
     assert len(built) == 1
+
+
+def test_nothing_lies_between_dynamo_and_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AOTAutograd's wrapper would take longer than a small graph."""
+    callers = []
+    call = Region.__call__
+
+    def watched(region: Region, *arguments: Any) -> Any:
+        callers.append([one.filename for one in traceback.extract_stack()])
+        return call(region, *arguments)
+
+    monkeypatch.setattr(Region, "__call__", watched)
+    model, x = perceptron(), torch.randn(3, 8)
+    assert close(compiled(model)(x), model(x))
+    assert close(compiled(lambda x: torch.cumsum(model(x), -1))(x), torch.cumsum(model(x), -1))
+    assert len(callers) == 2
+    assert not any("_functorch" in file for files in callers for file in files)
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])

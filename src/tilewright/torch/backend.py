@@ -13,13 +13,15 @@ from torch import fx
 from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.backends.registry import register_backend
+from torch._functorch._aot_autograd.schemas import OutputType
 from torch._guards import TracingContext
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from tilewright.errors import InvalidChoice, NotConvertible, shown
 from tilewright.graph.passes.pack_weights import PRECISIONS
 from tilewright.torch.constants import fold_constants
 from tilewright.torch.partition import PREFIX, NodeReport, partitioned
-from tilewright.torch.region import Region
+from tilewright.torch.region import Region, places_of
 from tilewright.torch.rows.table import KEPT
 
 logger = logging.getLogger("tilewright")
@@ -61,12 +63,12 @@ def tilewright(
     if torch.is_grad_enabled() and any(one.requires_grad for one in tensors):
         _tell(_reports_of_training(module), listener)
         return module.forward
-    found: list[Boxed] = []
+    found: list[Callable[..., Any]] = []
     compile_graph = partial(_compile_inference, precision=precision, listener=listener, found=found)
     compiled: Callable[..., Any] = aot_autograd(
         fw_compiler=compile_graph, inference_compiler=compile_graph, decompositions=_decompositions()
     )(module, inputs)
-    return _direct(found[0], len(inputs)) if found else compiled
+    return found[0] if found else compiled
 
 
 def _precision_of(options: Mapping[str, Any]) -> str:
@@ -85,13 +87,13 @@ def _compile_inference(
     *,
     precision: str,
     listener: Listener | None,
-    found: list[Boxed],
+    found: list[Callable[..., Any]],
 ) -> Boxed:
     """An ATen graph as a function.
 
     Parameters
     ----------
-    found : gets the function if Dynamo may call it with its own arguments.
+    found : gets a function of the inputs if Dynamo may call it without AOTAutograd's wrapper.
     """
     fold_constants(module)
     fused, reports = partitioned(module)
@@ -111,12 +113,12 @@ def _compile_inference(
         node.op, node.target = "call_function", regions[node.name]
     _tell(reports, listener)
     run = _only_region(fused) or _interpreted(fused, regions)
-    if _plain(len(inputs)):
+    if _plain(inputs):
         found.append(run)
-    return run
+    return _boxed(run)
 
 
-def _plain(inputs: int) -> bool:
+def _plain(inputs: Sequence[Any]) -> bool:
     """Return whether what AOTAutograd puts around the graph does nothing.
 
     Its wrapper writes inputs that the graph changes, makes results views of inputs again, and leaves modes.
@@ -125,7 +127,8 @@ def _plain(inputs: int) -> bool:
     about = None if context is None else context.fw_metadata
     return (
         about is not None
-        and len(about.input_info) == inputs
+        and len(about.input_info) == len(inputs)
+        and not any(map(is_traceable_wrapper_subclass, inputs))
         and not torch.is_grad_enabled()
         and not torch._C._is_any_autocast_enabled()
         and not about.num_mutated_inp_runtime_indices
@@ -135,38 +138,32 @@ def _plain(inputs: int) -> bool:
         and not about.tokens
         and not about.is_rng_op_functionalized
         and about.grad_enabled_mutation is None
-        and all(one.raw_type is torch.Tensor for one in about.output_info)
+        and all(one.output_type is OutputType.non_alias for one in about.output_info)
     )
 
 
-def _direct(run: Boxed, count: int) -> Callable[..., Any]:
-    """The function as Dynamo calls it."""
+def _boxed(run: Callable[..., Any]) -> Boxed:
+    """The function as AOTAutograd calls it."""
 
-    def call(*arguments: Any) -> Any:
-        assert len(arguments) == count
-        return run([*arguments])
+    def boxed(arguments: list[Any]) -> Any:
+        given = tuple(arguments)
+        arguments.clear()
+        return run(*given)
 
-    return call
+    boxed._boxed_call = True  # type: ignore[attr-defined]
+    return boxed
 
 
-def _interpreted(fused: fx.GraphModule, regions: Mapping[str, Region]) -> Boxed:
+def _interpreted(fused: fx.GraphModule, regions: Mapping[str, Region]) -> Callable[..., Any]:
     """Executes PyTorch's nodes and regions in order."""
     for name, region in regions.items():
         region.__name__ = name  # type: ignore[attr-defined]
     fused.recompile()
-    forward = fused.forward
-
-    def run(arguments: list[Any]) -> Any:
-        given = tuple(arguments)
-        arguments.clear()
-        return forward(*given)
-
-    run._boxed_call = True  # type: ignore[attr-defined]
-    return run
+    return fused.forward
 
 
-def _only_region(fused: fx.GraphModule) -> Boxed | None:
-    """The graph if it is one region of all of its inputs, and its results are the region's."""
+def _only_region(fused: fx.GraphModule) -> Callable[..., Any] | None:
+    """The graph if it is one region of some of its inputs, and its results are the region's."""
     nodes = list(fused.graph.nodes)
     inputs = [node for node in nodes if node.op == "placeholder"]
     calls = [node for node in nodes if isinstance(node.target, Region)]
@@ -180,14 +177,10 @@ def _only_region(fused: fx.GraphModule) -> Boxed | None:
         return None
     region = calls[0].target
     places = [inputs.index(one) for one in calls[0].args]
-    same = places == list(range(len(inputs)))
-
-    def run(arguments: list[Any]) -> Any:
-        given = arguments if same else [arguments[place] for place in places]
-        return region(*given)
-
-    run._boxed_call = True  # type: ignore[attr-defined]
-    return run
+    if places == list(range(len(inputs))):
+        return region.__call__  # type: ignore[no-any-return]
+    chosen = places_of(places)
+    return lambda *arguments: region(*chosen(arguments))
 
 
 def _reports_of_training(module: fx.GraphModule) -> list[NodeReport]:
