@@ -271,7 +271,7 @@ def test_wrong_options() -> None:
 
 
 def test_sizes_that_are_no_polynomials() -> None:
-    class Halves(nn.Module):
+    class Halves(nn.Module):  # type: ignore[misc, name-defined]
         def forward(self, x: Any) -> Any:
             return torch.softmax(x[: x.shape[0] // 2], -1)
 

@@ -164,6 +164,7 @@ def test_operators_run_in_compiled_graphs() -> None:
     assert found[0].converted == len(found[0].nodes)
 
 
+PACKED: tw.PackedMatrix = tw.pack(np.eye(4, dtype=np.float32))
 #: Calls that no operator makes.
 OUTSIDE: dict[str, Callable[[Any], Any]] = {
     "softmax": lambda x: tw.softmax(x, 0),
@@ -177,7 +178,6 @@ OUTSIDE: dict[str, Callable[[Any], Any]] = {
     ),
     "explain": lambda x: x + len(str(tw.explain(tw.Gemm(4, 4, 4)))),
 }
-PACKED = tw.pack(np.eye(4, dtype=np.float32))
 
 
 @pytest.mark.parametrize("name", OUTSIDE)

@@ -178,7 +178,7 @@ def _only_region(fused: fx.GraphModule) -> Callable[..., Any] | None:
     region = calls[0].target
     places = [inputs.index(one) for one in calls[0].args]
     if places == list(range(len(inputs))):
-        return region.__call__  # type: ignore[no-any-return]
+        return region.__call__
     chosen = places_of(places)
     return lambda *arguments: region(*chosen(arguments))
 

@@ -12,8 +12,9 @@ from torch import fx
 
 from tilewright.calls.torch_functions import numpy_type_of
 from tilewright.errors import NotConvertible, TilewrightError
-from tilewright.graph.builder import Graph, Value
+from tilewright.graph.builder import Graph
 from tilewright.graph.sizes import Shape
+from tilewright.graph.value import Value
 from tilewright.torch.rows.row import Call, TensorType
 from tilewright.torch.rows.table import ROWS
 from tilewright.torch.sizes import shape_of_torch, size_of_torch

@@ -58,11 +58,12 @@ def _multiply(module: nn.Module, rows: _Rows, x: Tensor, weight: Tensor, bias: T
     kept, precision = module.__dict__[_PACKED], module.__dict__[_PRECISION]
     if rows.name not in kept:
         kept[rows.name] = Packed(partial(_pack, rows=rows, precision=precision))
-    packed = kept[rows.name].of(weight)
-    detached = None if bias is None else rows.of(bias.detach())
+    packed, own = kept[rows.name].of(weight), rows.of(bias)
+    if torch.is_grad_enabled():  # without a gradient, as the caller has found
+        x, own = x.detach(), None if own is None else own.detach()
     if precision != "i8-dynamic" or x.dtype != torch.float32:
-        return tw.linear(x.detach(), packed, detached)  # type: ignore[arg-type]
-    found = tw.linear(tw.quantize_rows(x.detach()), packed, detached)  # type: ignore[arg-type]
+        return tw.linear(x, packed, own)
+    found = tw.linear(tw.quantize_rows(x), packed, own)
     return found if isinstance(found, Tensor) else torch.from_numpy(found)
 
 
@@ -104,7 +105,7 @@ class FusedLayerNorm(nn.LayerNorm):
             return super().forward(input)
         axes = tuple(range(-len(self.normalized_shape), 0))
         with torch.no_grad():
-            return tw.layer_norm(input, weight, bias, axes, self.eps)  # type: ignore[arg-type]
+            return tw.layer_norm(input, weight, bias, axes, self.eps)
 
 
 class FusedRMSNorm(nn.RMSNorm):
@@ -118,7 +119,7 @@ class FusedRMSNorm(nn.RMSNorm):
         axes = tuple(range(-len(self.normalized_shape), 0))
         eps = torch.finfo(x.dtype).eps if self.eps is None else self.eps
         with torch.no_grad():
-            return tw.rms_norm(x, weight, axes, eps)  # type: ignore[arg-type]
+            return tw.rms_norm(x, weight, axes, eps)
 
 
 class PackedAttention(nn.MultiheadAttention):
@@ -145,8 +146,8 @@ class PackedAttention(nn.MultiheadAttention):
                 query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal
             )
         mask = _merged_mask(attn_mask, key_padding_mask, query.dtype, self.num_heads)
-        heads = self._heads_of(query, key, value)
-        found = _attend(*heads, mask).transpose(1, 2).flatten(2)
+        q, k, v = self._heads_of(query, key, value)
+        found = _attend(q, k, v, mask).transpose(1, 2).flatten(2)
         out = self.out_proj
         found = _linear_of(self, _OUT, found, out.weight, out.bias)
         return found if self.batch_first else found.transpose(0, 1), None
@@ -177,7 +178,7 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     if torch.compiler.is_compiling():
         return nn.functional.scaled_dot_product_attention(q, k, v, mask)
     with torch.no_grad():
-        return tw.attention(q, k, v, mask=mask)  # type: ignore[arg-type, return-value]
+        return tw.attention(q, k, v, mask=mask)
 
 
 def _merged_mask(

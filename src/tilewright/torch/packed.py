@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -18,49 +18,47 @@ def array_of(tensor: torch.Tensor) -> Any:
     return exporter.view(plain)
 
 
-class _State(NamedTuple):
-    """Tensors as something was made of them.
+class _Made(NamedTuple):
+    """Something made of a tensor.
 
     Attributes
     ----------
-    tensors, versions, addresses : which they are, how often they had been written, and where.
-    arrays : their memory, which is held so that no other tensor gets its address.
+    tensor, version, address : which it is, how often it had been written, and where.
+    array : its memory, which is held so that no other tensor gets its address.
+    value : what was made.
     """
 
-    tensors: tuple[torch.Tensor, ...]
-    versions: list[int]
-    addresses: list[int]
-    arrays: list[Any]
-
-    def holds(self, tensors: Sequence[torch.Tensor]) -> bool:
-        """Return whether they are these tensors, unchanged."""
-        return (
-            all(a is b for a, b in zip(tensors, self.tensors, strict=True))
-            and [one._version for one in tensors] == self.versions
-            and [one.data_ptr() for one in tensors] == self.addresses
-        )
+    tensor: torch.Tensor
+    version: int
+    address: int
+    array: Any
+    value: Any
 
 
 class Packed:
-    """Something that is made of the arrays of tensors, and made again when these have changed.
+    """Something that is made of the array of a tensor, and made again when the tensor has changed.
 
     A copy of the owner, or what pickle stores, makes it anew.
     """
 
-    def __init__(self, make: Callable[..., Any]) -> None:
+    def __init__(self, make: Callable[[Any], Any]) -> None:
         self._make = make
-        self._current: tuple[_State, Any] | None = None
+        self._current: _Made | None = None
 
-    def of(self, *tensors: torch.Tensor) -> Any:
-        """What is made of these tensors: in every call of those of inference mode, which count no changes."""
+    def of(self, tensor: torch.Tensor) -> Any:
+        """What is made of a tensor: in every call of one of inference mode, which counts no changes."""
         current = self._current
-        if current is not None and current[0].holds(tensors):
-            return current[1]
-        arrays = [*map(array_of, tensors)]
-        made = self._make(*arrays)
-        if not any(one.is_inference() for one in tensors):
-            versions, addresses = [one._version for one in tensors], [one.data_ptr() for one in tensors]
-            self._current = _State(tensors, versions, addresses, arrays), made
+        if (
+            current is not None
+            and current.tensor is tensor
+            and current.version == tensor._version
+            and current.address == tensor.data_ptr()
+        ):
+            return current.value
+        array = array_of(tensor)
+        made = self._make(array)
+        if not tensor.is_inference():
+            self._current = _Made(tensor, tensor._version, tensor.data_ptr(), array, made)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:

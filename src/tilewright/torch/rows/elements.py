@@ -10,8 +10,8 @@ import torch
 
 from tilewright.calls.torch_functions import numpy_type_of
 from tilewright.errors import NotConvertible
-from tilewright.graph.builder import Value
 from tilewright.graph.nodes.base import is_float
+from tilewright.graph.value import Value
 from tilewright.torch.rows.row import Call, Row
 
 aten = torch.ops.aten

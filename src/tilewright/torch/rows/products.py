@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from tilewright.errors import NotConvertible
-from tilewright.graph.builder import Value
 from tilewright.graph.nodes.base import is_float
+from tilewright.graph.value import Value
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.torch import operators  # noqa: F401 - it registers those in torch.ops.tilewright
 from tilewright.torch.rows.row import Call, Row

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tilewright.graph.builder import Graph, Value
+from tilewright.graph.builder import Graph
 from tilewright.graph.sizes import Shape
+from tilewright.graph.value import Value
 
 
 class TensorType(NamedTuple):

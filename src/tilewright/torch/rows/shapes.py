@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from tilewright.errors import NotConvertible
-from tilewright.graph.builder import Value
+from tilewright.graph.value import Value
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.torch.rows.row import Call, Row
 from tilewright.torch.sizes import size_of_torch
