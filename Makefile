@@ -23,8 +23,9 @@ PYTHON_TESTS ?= tests/calls tests/threads tests/spec tests/loops/python tests/op
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
-demo: $(VENV)/.installed-bench ## multiply beside NumPy: a checked table and demo.png
+demo: $(VENV)/.installed-bench $(VENV)/.installed-models ## multiply beside NumPy: a checked table and demo.png; embed sentences
 	$(PY) examples/demo.py
+	$(PY) examples/minilm.py
 
 test: $(VENV)/.installed-test emulators ## run the tests that every change passes
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal
@@ -88,6 +89,10 @@ $(VENV)/bin/python:
 $(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/python
 	$(PIP) -e '.[bench]'
 	$(PY) -m compileall -q src
+	@touch $@
+
+$(VENV)/.installed-models: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e '.[models]'
 	@touch $@
 
 # Where a test dependency has no wheel for the interpreter, the others are installed, and its tests skip.

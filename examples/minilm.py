@@ -12,17 +12,24 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import statistics
 import sys
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import tilewright as tw
 
+Array = NDArray[Any]
+
 HEADS, LAYERS, WIDTH, EPS = 12, 6, 384, 1e-12
+#: Runs of each program that are timed.
+ROUNDS = 20
 SENTENCES = (
     "A cat sits on the mat.",
     "The kitten is lying on a rug.",
@@ -91,10 +98,14 @@ def embedded(g: tw.Graph, w: dict[str, Any], ids: Any, positions: Any) -> Any:
     return g.layer_norm(total, w["embeddings.LayerNorm.weight"], w["embeddings.LayerNorm.bias"], eps=EPS)
 
 
-def packed_model(w: dict[str, Any], precision: str = "f32") -> Any:
+def packed_model(w: dict[str, Any], precision: str = "f32", calibration: Any = None) -> Any:
     """The model on sentences one after the other: token ids, positions, offsets of sentences, averages.
 
     Averages are a matrix of shape (sentences, tokens), whose rows add up to 1 over a sentence's tokens.
+
+    Parameters
+    ----------
+    calibration : calls with sample sentences, which weights of few bits are rounded for.
     """
     g = tw.Graph()
     ids, positions = g.input("ids", "i64", ("tokens",)), g.input("positions", "i64", ("tokens",))
@@ -103,7 +114,7 @@ def packed_model(w: dict[str, Any], precision: str = "f32") -> Any:
     pooled = average @ hidden
     length = g.unary("sqrt", g.reduce("sum", pooled * pooled, -1, keepdims=True))
     g.output(pooled / length, "embeddings")
-    return g.compile(precision=precision)
+    return g.compile(precision=precision, calibration=calibration)
 
 
 def padded_model(w: dict[str, Any], precision: str = "f32") -> Any:
@@ -126,20 +137,79 @@ def packed_inputs(tokens: list[list[int]]) -> tuple[Any, ...]:
     return np.concatenate([np.asarray(one, np.int64) for one in tokens]), positions, ends, average
 
 
+def in_pytorch(w: dict[str, Any], tokens: list[list[int]]) -> Callable[[], Array] | None:
+    """The same model in eager PyTorch, on sentences padded to the longest; None where it is not installed."""
+    if importlib.util.find_spec("torch") is None:
+        return None
+    import torch
+    from torch.nn import functional
+
+    torch.set_num_threads(tw.get_num_threads())
+    weights = {name: torch.from_numpy(value) for name, value in w.items() if value.dtype == np.float32}
+    most = max(map(len, tokens))
+    ids = torch.tensor([[*one, *[0] * (most - len(one))] for one in tokens])
+    counted = torch.tensor([[1.0] * len(one) + [0.0] * (most - len(one)) for one in tokens])
+
+    def linear(x: Any, name: str) -> Any:
+        return functional.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
+
+    def norm(x: Any, name: str) -> Any:
+        given = weights[f"{name}.LayerNorm.weight"], weights[f"{name}.LayerNorm.bias"]
+        return functional.layer_norm(x, (WIDTH,), *given, EPS)
+
+    def heads(x: Any) -> Any:
+        return x.view(len(tokens), most, HEADS, -1).transpose(1, 2)
+
+    @torch.inference_mode()
+    def run() -> Array:
+        table = "embeddings.{}_embeddings.weight"
+        x = functional.embedding(ids, weights[table.format("word")])
+        x = x + weights[table.format("token_type")][0] + weights[table.format("position")][:most]
+        x = norm(x, "embeddings")
+        for layer in range(LAYERS):
+            at = f"encoder.layer.{layer}"
+            q, k, v = (heads(linear(x, f"{at}.attention.self.{one}")) for one in ("query", "key", "value"))
+            seen = functional.scaled_dot_product_attention(q, k, v, counted[:, None, None].bool())
+            seen = seen.transpose(1, 2).reshape(len(tokens), most, WIDTH)
+            x = norm(linear(seen, f"{at}.attention.output.dense") + x, f"{at}.attention.output")
+            inner = functional.gelu(linear(x, f"{at}.intermediate.dense"))
+            x = norm(linear(inner, f"{at}.output.dense") + x, f"{at}.output")
+        pooled = (x * counted[..., None]).sum(1) / counted.sum(1, keepdim=True)
+        return np.asarray(functional.normalize(pooled))
+
+    return run
+
+
+def seconds_of(*runs: Callable[[], Any]) -> list[float]:
+    """The median time of each, measured in turn."""
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(ROUNDS):
+        for run, own in zip(runs, times, strict=True):
+            started = time.perf_counter()
+            run()
+            own.append(time.perf_counter() - started)
+    return [statistics.median(own) for own in times]
+
+
 def main() -> None:
     """Embed sentences; print the nearest pairs and the speed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("sentences", nargs="*", default=list(SENTENCES))
-    parser.add_argument("--precision", default="f32", help="f32, bf16, i8-weights or i4-weights")
+    parser.add_argument("--precision", default="f32", help="f32, bf16, i8-weights, i4-weights or i8-dynamic")
+    parser.add_argument("--threads", type=int)
     options = parser.parse_args()
     from tokenizers import Tokenizer
 
+    if options.threads is not None:
+        tw.set_num_threads(options.threads)
     folder = model_folder()
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
+    tokens = [one.ids for one in tokenizer.encode_batch(options.sentences)]
+    weights = load_weights(folder)
     started = time.perf_counter()
-    run = packed_model(load_weights(folder), options.precision)
-    inputs = packed_inputs([one.ids for one in tokenizer.encode_batch(options.sentences)])
+    run = packed_model(weights, options.precision)
+    inputs = packed_inputs(tokens)
     found = run(*inputs)
     print(f"compiled and run in {time.perf_counter() - started:.2f} s")
     alike = found @ found.T
@@ -148,13 +218,13 @@ def main() -> None:
         if others:
             nearest = max(others, key=lambda other: alike[row, other])
             print(f"{alike[row, nearest]:.3f}  {text}  ->  {options.sentences[nearest]}")
-    times = []
-    for _ in range(20):
-        started = time.perf_counter()
-        run(*inputs)
-        times.append(time.perf_counter() - started)
-    speed = len(found) / sorted(times)[len(times) // 2]
-    print(f"{speed:.0f} sentences per second, {len(inputs[0])} tokens a batch")
+    torch_run = in_pytorch(weights, tokens)
+    runs = [lambda: run(*inputs), *([torch_run] if torch_run else [])]
+    seconds, *peer = seconds_of(*runs)
+    print(f"{len(found) / seconds:.0f} sentences per second, {len(inputs[0])} tokens a batch, no padding")
+    if torch_run is not None:
+        least = float((found * torch_run()).sum(-1).min())
+        print(f"{peer[0] / seconds:.2f} times as fast as PyTorch; least cosine to its embeddings {least:.6f}")
 
 
 if __name__ == "__main__":

@@ -83,6 +83,8 @@ ORDERS = {
         "profile",
         "saved",
         "passes",
+        "drawing",
+        "calibration",
         "execute",
         "plan",
         "value",

@@ -13,6 +13,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from shares import looped
 
 import tilewright as tw
 
@@ -69,7 +70,7 @@ def test_importing_the_package_loads_no_compiler() -> None:
     subprocess.run([sys.executable, "-c", question], check=True)
 
 
-@pytest.mark.parametrize("name", tw.__all__)
+@looped("name", tw.__all__)
 def test_every_public_name_exists(name: str) -> None:
     value = getattr(tw, name)
     assert not isinstance(value, ModuleType) or name == "errors"
@@ -93,7 +94,7 @@ def texts(name: str) -> Iterator[str]:
         yield from (inspect.getdoc(member) or "" for _, member in inspect.getmembers(value))
 
 
-@pytest.mark.parametrize("name", tw.__all__)
+@looped("name", tw.__all__)
 def test_help_cites_what_a_reader_can_find(name: str) -> None:
     for text in texts(name):
         assert not re.search(r"\bseeds? 0|the seed's|source document", text)

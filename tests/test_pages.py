@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shares import looped
 from typer.main import get_command
 
 import tilewright as tw
@@ -61,7 +62,7 @@ def anchors(page: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@looped("page", PAGES)
 def test_links_resolve(page: str) -> None:
     for target in LINK.findall(text(page)):
         if target.startswith(("http://", "https://")):
@@ -73,7 +74,7 @@ def test_links_resolve(page: str) -> None:
             assert anchor in anchors(str(found.resolve().relative_to(ROOT))), target
 
 
-@pytest.mark.parametrize("page", MAPS)
+@looped("page", MAPS)
 def test_pages_name_files_that_exist(page: str) -> None:
     """Every path of a Python file in backticks is the end of the path of some file."""
     places = ("src", "tests", "docs", "benchmarks", "examples")
@@ -168,7 +169,7 @@ def test_pages_name_commands() -> None:
     assert len(list(commands())) > 10
 
 
-@pytest.mark.parametrize(("page", "command"), list(commands()))
+@looped(("page", "command"), list(commands()))
 def test_commands_and_their_options_exist(page: str, command: str) -> None:
     """Every command and option that a page shows is one of ours."""
     found: Any = get_command(app)
@@ -188,7 +189,7 @@ def test_commands_and_their_options_exist(page: str, command: str) -> None:
         assert words == [] or words[0] in ("COMMAND", "--library"), f"{page}: {command}"
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(?:@)?tw\.(\w+)", text("docs/reference.md")))))
+@looped("name", sorted(set(re.findall(r"`(?:@)?tw\.(\w+)", text("docs/reference.md")))))
 def test_the_reference_names_what_exists(name: str) -> None:
     assert name in tw.__all__
 

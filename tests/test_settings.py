@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from shares import looped
 
 from tilewright.errors import InvalidSetting
 from tilewright.settings import VARIABLES, Settings, Variable, parse_bytes, read_settings, variable_of
@@ -43,12 +44,12 @@ READ = [
 ]
 
 
-@pytest.mark.parametrize(("environ", "expected"), READ)
+@looped(("environ", "expected"), READ)
 def test_read(environ: dict[str, str], expected: Settings) -> None:
     assert read_settings(environ) == expected
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "text"),
     [
         ("TILEWRIGHT_L1_BYTES", "0"),
@@ -132,7 +133,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable.name)
+@looped("variable", VARIABLES)
 def test_every_text_is_read_or_refused(variable: Variable) -> None:
     random = Random(variable.name)
     texts = [*PIECES, *("".join(random.choices(PIECES, k=random.randint(2, 4))) for _ in range(400))]

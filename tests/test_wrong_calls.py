@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from shares import EVERY_TEST_RUNS
+from shares import EVERY_TEST_RUNS, looped
 from support import run_python
 from wrong_calls import public_callables
 from wrong_subjects import Subject, subjects
@@ -59,7 +59,7 @@ def test_every_parameter_is_given(name: str) -> None:
     assert parameters_of(name, getattr(tw, name)) == set()
 
 
-@pytest.mark.parametrize("subject", subjects(), ids=lambda subject: subject.name)
+@looped("subject", subjects())
 def test_right_arguments_are_right(subject: Subject) -> None:
     """Otherwise wrong ones beside them would never be looked at."""
     arguments = [make() for make in subject.first.values()]

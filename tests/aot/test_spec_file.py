@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from shares import looped
 
 import tilewright as tw
 from tilewright.aot.spec_file import parse_spec, read_spec
@@ -99,7 +100,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("text", "words"), MISTAKES.items(), ids=range(len(MISTAKES)))
+@looped(("text", "words"), MISTAKES.items())
 def test_a_mistake_is_named(text: str, words: tuple[str, ...]) -> None:
     with pytest.raises(InvalidSpec) as caught:
         parse_spec(text, "kernels.toml")

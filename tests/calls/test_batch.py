@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shares import looped
 from support import Array, filled, rough
 from tiers import crossed, pairwise
 
@@ -75,7 +76,7 @@ MERGED: dict[str, tuple[Sequence[int], Sequence[Sequence[int]], tuple[BatchAxis,
 }
 
 
-@pytest.mark.parametrize("name", MERGED)
+@looped("name", MERGED)
 def test_merge_axes(name: str) -> None:
     shape, strides, expected = MERGED[name]
     assert merge_axes(shape, strides) == expected

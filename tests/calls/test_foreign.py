@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shares import looped
 
 import tilewright as tw
 from tilewright.errors import (
@@ -102,7 +103,7 @@ EACH = [(call, at) for call in CALLS for at in places(call)]
 NAMES = [f"{number}-{getattr(call[0], '__name__', 'kernel')}-{at}" for number, (call, at) in enumerate(EACH)]
 
 
-@pytest.mark.parametrize(("call", "at"), EACH, ids=NAMES)
+@looped(("call", "at"), EACH)
 def test_masked_arrays_are_refused(call: Any, at: int | str) -> None:
     with pytest.raises(MaskedOperand):
         replaced(call, at, np.ma.masked_array)
@@ -134,11 +135,7 @@ def takes_no_foreign(call: tuple[Any, dict[str, Any], tuple[Any, ...]], at: int 
     return call[0] not in OF_NUMPY and not str(at).startswith("out")
 
 
-@pytest.mark.parametrize(
-    ("call", "at"),
-    [pair for pair in EACH if takes_no_foreign(*pair)],
-    ids=[name for name, pair in zip(NAMES, EACH, strict=True) if takes_no_foreign(*pair)],
-)
+@looped(("call", "at"), [pair for pair in EACH if takes_no_foreign(*pair)])
 def test_arrays_of_other_libraries_are_not_brought_here(call: Any, at: int | str) -> None:
     expected: tuple[type[Exception], ...] = (ForeignArray,)
     if isinstance(call[0], tw.Kernel) or call[0] is CALLS[-1][0]:
@@ -172,10 +169,8 @@ OF_LIBRARIES = (
 )
 
 
-@pytest.mark.parametrize(("value", "remedy"), OF_LIBRARIES, ids=lambda value: str(type(value).__module__))
-@pytest.mark.parametrize(
-    "function", [lambda x: tw.matmul(x, A), lambda x: tw.einsum("ij,jk", A, x), tw.softmax, tw.transpose]
-)
+@looped(("value", "remedy"), OF_LIBRARIES)
+@looped("function", [lambda x: tw.matmul(x, A), lambda x: tw.einsum("ij,jk", A, x), tw.softmax, tw.transpose])
 def test_sparse_and_lazy_operands_are_refused_by_class_name(
     function: Callable[[Any], Any], value: Any, remedy: str
 ) -> None:

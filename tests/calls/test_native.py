@@ -135,8 +135,8 @@ TAKEN: dict[str, Callable[[Array], Array]] = {
 
 
 @needs_native
-@pytest.mark.parametrize("of_b", TAKEN)
-@pytest.mark.parametrize("of_a", TAKEN)
+@looped("of_b", TAKEN)
+@looped("of_a", TAKEN)
 def test_batches_at_any_stride(of_a: str, of_b: str) -> None:
     called = reduce_kernel(5, 7, 9, 4)
     a, b, c = operands(called.problem)
@@ -435,8 +435,8 @@ def test_leading_dimensions_below_the_line() -> None:
         reduce_kernel(5, 7, 9, 1).native(A, short_lines(B), C.copy())
 
 
-@pytest.mark.parametrize("arguments", [(), (A,), (A, B), (A, B, C, C)], ids=len)
-@pytest.mark.parametrize("name", KERNELS)
+@looped("arguments", [(), (A,), (A, B), (A, B, C, C)])
+@looped("name", KERNELS)
 def test_another_number_of_arguments(name: str, arguments: tuple[Array, ...]) -> None:
     called = dict(kernels_for_forms())[name]
     with pytest.raises(TypeError, match="argument"):

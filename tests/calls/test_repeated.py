@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from repeated_calls import check, python_lines
+from shares import looped
 from support import Array, run_python
 
 import tilewright as tw
@@ -308,7 +309,7 @@ def outcome(call: Callable[[], Array]) -> Any:
     return result.dtype, result.shape, result.tobytes() if result.dtype != object else result.tolist()
 
 
-@pytest.mark.parametrize("value", READ + LEFT, ids=str)
+@looped("value", READ + LEFT)
 def test_lists_become_the_arrays_of_numpy(value: Any) -> None:
     """Element type, shape and bits; arrays that turn out to be of another type are given up."""
     expected = outcome(lambda: np.transpose(np.asarray(value)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,8 +15,10 @@ from support import GUARD_PAGES, Array, GuardedMemory
 
 import tilewright as tw
 from tilewright.calls.layout import native_entry_possible
-from tilewright.calls.repeated import replay
+from tilewright.calls.recording import new_array, repeatable, restartable
+from tilewright.calls.repeated import in_python, repeated, replay
 from tilewright.errors import BlockOutsideCache, CacheFull, InvalidLengths, TilewrightError
+from tilewright.ops.attention.kv_cache import AppendRequest, prepare_append
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="no native entries in this interpreter")
 
@@ -80,25 +84,37 @@ def unaligned(shape: tuple[int, ...], dtype: Any) -> Array:
     return found
 
 
-MAKERS = (contiguous, strided, apart, unaligned)
+Maker = Callable[[tuple[int, ...], Any], Array]
+MAKERS: tuple[Any, ...] = (contiguous, strided, apart, unaligned)
 TYPES = (np.float64, np.float32, np.float16, ml_dtypes.bfloat16, np.int8, np.complex128, np.bool_)
 #: Elements of rows of K and of V: copies of every unit.
 COLUMNS = 24, 5
 
 
+def _name(make: Any) -> str:
+    return str(make.__name__)
+
+
 class Case:
     """Caches and new rows of a form, new ones for each call."""
 
-    def __init__(self, make: Callable[..., Array], dtype: Any, layout: str, page: int | None) -> None:
-        self.make, self.dtype, self.layout, self.page = make, dtype, layout, page
+    def __init__(
+        self, make: Maker, dtype: Any, layout: str, page: int | None, make_rows: Maker | None = None
+    ) -> None:
+        self.make, self.make_rows = make, make_rows or make
+        self.dtype, self.layout, self.page = dtype, layout, page
 
-    def arrays(self, matrices: int, rows: int, dtype: Any = None) -> list[Array]:
+    def arrays(self, make: Maker, matrices: int, rows: int, dtype: Any = None) -> list[Array]:
         """Those of K and V."""
         axes = (HEADS, rows) if self.layout == "bhsd" else (rows, HEADS)
-        return [self.make((matrices, *axes, columns), dtype or self.dtype) for columns in COLUMNS]
+        return [make((matrices, *axes, columns), dtype or self.dtype) for columns in COLUMNS]
 
     def caches(self) -> list[Array]:
-        return self.arrays(*((BATCH, CAPACITY) if self.page is None else (PAGES, self.page)))
+        places = (BATCH, CAPACITY) if self.page is None else (PAGES, self.page)
+        return self.arrays(self.make, *places)
+
+    def rows(self, dtype: Any = None) -> list[Array]:
+        return self.arrays(self.make_rows, BATCH, NEW, dtype)
 
     def table(self) -> Array | None:
         """Pages of sequences, no page twice."""
@@ -109,7 +125,7 @@ class Case:
 
     def call(self, before: Any, count: Any, dtype: Any = None, lengths_type: Any = np.int64) -> int:
         """Lines of Python of a call that is right."""
-        caches, new, table = self.caches(), self.arrays(BATCH, NEW, dtype), self.table()
+        caches, new, table = self.caches(), self.rows(dtype), self.table()
         counts = np.broadcast_to(NEW if count is None else count, BATCH)
         firsts = np.broadcast_to(before, BATCH)
         with np.errstate(all="ignore"):
@@ -132,12 +148,23 @@ class Case:
 @pytest.mark.parametrize("layout", ["bhsd", "bshd"])
 @pytest.mark.parametrize("page", [None, 1, 3, 4])
 def test_lengths_and_pages_are_read_at_every_call(
-    make: Callable[..., Array], dtype: Any, layout: str, page: int | None
+    make: Maker, dtype: Any, layout: str, page: int | None
 ) -> None:
     case = Case(make, dtype, layout, page)
     replay().table.clear()
     lines = [case.call(before, count) for before, count in lengths()]
     assert lines[0] > 0
+    assert lines[2:] == [0] * (len(lines) - 2)
+
+
+@pytest.mark.parametrize("layout", ["bhsd", "bshd"])
+@pytest.mark.parametrize("dtype", [np.float64, np.int8], ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize(
+    "makers", list(itertools.permutations(MAKERS, 2)), ids=lambda both: "-".join(map(_name, both))
+)
+def test_caches_and_rows_of_other_strides(makers: tuple[Maker, Maker], dtype: Any, layout: str) -> None:
+    case = Case(makers[0], dtype, layout, None, makers[1])
+    lines = [case.call(*both) for both in lengths()]
     assert lines[2:] == [0] * (len(lines) - 2)
 
 
@@ -157,21 +184,47 @@ def test_one_length_for_all_and_all_new_rows(page: int | None) -> None:
         assert lines[2:] == [0, 0]
 
 
+#: Types that rows are converted between by machine code.
+FLOATS = tuple(map(np.dtype, ("f8", "f4", "f2", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn)))
+CONVERTED = [
+    *itertools.permutations(FLOATS, 2),
+    *(
+        (np.dtype(to), np.dtype(new))
+        for to, new in (("f4", "i4"), (">f4", "f4"), ("f4", ">f2"), ("c8", "f4"))
+    ),
+]
+
+
+@pytest.mark.parametrize("both", CONVERTED, ids=lambda both: "-".join(map(str, both)))
+def test_rows_of_another_type(both: tuple[np.dtype[Any], np.dtype[Any]]) -> None:
+    """Lengths of rows are whole vectors and rests of them."""
+    for make in (contiguous, apart):
+        case = Case(make, both[0], "bhsd", None)
+        lines = [case.call(*some, dtype=both[1]) for some in lengths()]
+        assert lines[2:] == [0] * (len(lines) - 2)
+
+
 @pytest.mark.parametrize(
-    ("dtype", "new"),
-    [
-        ("f4", "f8"),
-        ("f2", "f4"),
-        (ml_dtypes.bfloat16, "f4"),
-        ("f4", ml_dtypes.bfloat16),
-        ("f4", "i4"),
-        (">f4", "f4"),
-    ],
+    "to", ["f2", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn, "f4"]
 )
-def test_rows_of_another_type(dtype: Any, new: Any) -> None:
-    case = Case(contiguous, np.dtype(dtype), "bhsd", None)
-    lines = [case.call(*both, dtype=np.dtype(new)) for both in lengths()]
-    assert lines[2:] == [0] * (len(lines) - 2)
+def test_numbers_of_every_size_are_rounded_as_by_numpy(to: Any) -> None:
+    """Ties, subnormal numbers, numbers too large, infinities and NaN; whatever `numpy.errstate` says."""
+    source = np.float64 if to == "f4" else np.float32
+    word = np.uint64 if to == "f4" else np.uint32
+    bits = RNG.integers(0, np.iinfo(word).max, 4096, word, endpoint=True)
+    ties = np.ldexp(np.arange(2048) / 256, RNG.integers(-30, 20, 2048)).astype(source)
+    special = np.array([np.nan, np.inf, -np.inf, -0.0] * 512, source)
+    rows = np.concatenate((bits.view(source), ties, special)).reshape(1, 1, 64, 128)
+    with np.errstate(all="ignore"):
+        expected = rows.astype(to)
+    for _ in range(3):
+        caches = [np.zeros((1, 1, 64, 128), to) for _ in "kv"]
+        with np.errstate(all="raise"):
+            append(*caches, rows, rows, np.array([0]))
+        for cache in caches:
+            assert np.array_equal(np.isnan(cache), np.isnan(expected))
+            kept = ~np.isnan(expected)
+            assert cache[kept].tobytes() == expected[kept].tobytes()
 
 
 @pytest.mark.parametrize("kind", ["cache", "other cache"])
@@ -192,7 +245,19 @@ def test_new_rows_that_are_those_of_a_cache(kind: str) -> None:
 
 def test_new_rows_in_place_are_repeated() -> None:
     whole = values(BATCH, HEADS, CAPACITY, 8)
-    check(lambda k, v: append(k, v, k[:, :, 2:4], v[:, :, 3:5], 5), whole, values(BATCH, HEADS, CAPACITY, 8))
+    five = np.array(5)
+    check(
+        lambda k, v: append(k, v, k[:, :, 2:4], v[:, :, 3:5], five), whole, values(BATCH, HEADS, CAPACITY, 8)
+    )
+
+
+def test_numbers_that_grow_leave_no_recipes() -> None:
+    caches, new = np.zeros((2, 1, 2, 50, 4)), np.ones((2, 1, 2, 1, 4))
+    replay().table.clear()
+    for length in range(50):
+        assert append(*caches, *new, length).tolist() == [length + 1]
+    assert caches.all()
+    assert len(replay().table) == 0
 
 
 #: kv_lengths, new_lengths and block_table that are refused, with the class and words of its message.
@@ -244,7 +309,7 @@ def test_contents_are_refused_before_anything_is_written(name: str) -> None:
 def test_pages_behind_the_last_key_are_ignored() -> None:
     case = Case(contiguous, np.float32, "bhsd", 4)
     for _ in range(3):
-        caches, new, table = case.caches(), case.arrays(BATCH, NEW), case.table()
+        caches, new, table = case.caches(), case.rows(), case.table()
         assert table is not None
         table[:, 2] = 99, -5, 1 << 40
         before, count = np.array([0, 4, 5]), np.array([4, 4, 3])
@@ -285,7 +350,7 @@ def test_no_byte_beside_an_array_is_touched(page: int | None, at_end: bool) -> N
 
         table, caches = case.table(), case.caches()
         options = {} if table is None else {"block_table": guarded(table)}
-        new, before, count = case.arrays(BATCH, NEW), np.array([0, 3, 8]), np.array([4, 0, 4])
+        new, before, count = case.rows(), np.array([0, 3, 8]), np.array([4, 0, 4])
         expected = [
             oracle(cache, rows, before, count, table, "bhsd") for cache, rows in zip(caches, new, strict=True)
         ]
@@ -306,7 +371,7 @@ def test_rows_are_quantised_into_caches_of_int8(dtype: Any, layout: str, page: i
     """The same integers and scales as those of `quantize_rows`, appended one after the other."""
     for number, (before, count) in enumerate(lengths()):
         case = Case(contiguous, np.int8, layout, page)
-        caches, new, table = case.caches(), case.arrays(BATCH, NEW, dtype), case.table()
+        caches, new, table = case.caches(), case.rows(dtype), case.table()
         new[0][0] *= dtype(0)
         new[1][1, 1, 1] = np.nan
         scales = [values(*one.shape[:-1]) for one in caches]
@@ -348,7 +413,92 @@ def test_a_model_with_quantised_caches() -> None:
         part = (..., slice(first, last), slice(None))
         found = append(*caches, k[part], v[part], found, key_scales=scales[0], value_scales=scales[1])
         out = tw.attention(
-            *(q[part], *caches), kv_lengths=found, key_scales=scales[0], value_scales=scales[1], causal=True
+            q[part],
+            caches[0],
+            caches[1],
+            kv_lengths=found,
+            key_scales=scales[0],
+            value_scales=scales[1],
+            causal=True,
         )
         exact = tw.attention(q, k, v, causal=True)[part]
         assert np.abs(out - exact).max() < 0.05 * np.abs(exact).max()
+
+
+def test_lengths_that_another_thread_changes() -> None:
+    """Every call either writes within the cache or is refused; its result fits what it has written."""
+    before, stop = np.zeros(BATCH, np.int64), threading.Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            for value in (3, 1 << 40, -7, 12, 9, 0):
+                before[...] = value
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    refused = written = 0
+    try:
+        for _ in range(4000):
+            caches = np.zeros((2, BATCH, HEADS, CAPACITY, 8), np.float32)
+            new = np.ones((2, BATCH, HEADS, 3, 8), np.float32)
+            try:
+                found = append(*caches, *new, before)
+            except (InvalidLengths, CacheFull):
+                refused += 1
+                assert not caches.any()
+                continue
+            written += 1
+            for sequence, end in enumerate(found):
+                rows = np.flatnonzero(caches[0, sequence, 0, :, 0])
+                assert rows.tolist() == [end - 3, end - 2, end - 1]
+    finally:
+        stop.set()
+        thread.join()
+    assert refused > 0
+    assert written > 0
+
+
+LAYERS = 40
+_attention = in_python(tw.attention)
+
+
+@repeated
+def decode(x: Array, caches: tuple[Array, ...], before: Array) -> tuple[Array, Array]:
+    """A step of a model: each layer appends its input and attends to its cache."""
+    restartable()
+    after = np.zeros(0)
+    for k_cache, v_cache in zip(caches[::2], caches[1::2], strict=True):
+        after = new_array((len(x),), np.int64)
+        request = AppendRequest((k_cache, v_cache), (x, x), before)
+        prepare_append(request, after).run()
+        out = new_array(x.shape, x.dtype)
+        x = _attention(x, k_cache, v_cache, kv_lengths=after, causal=True, out=out)
+    repeatable()
+    return x, after
+
+
+def test_a_model_is_one_recipe() -> None:
+    """Steps of 40 layers, each with caches of its own, give the results of single calls."""
+    before = np.array([3, 6])
+    caches = [values(2, 2, 32, 16) for _ in range(2 * LAYERS)]
+    copies = [one.copy() for one in caches]
+    lengths_so_far: Any = before.copy()
+    for step in range(8):
+        x = values(2, 2, 1, 16)
+        results: list[Any] = []
+        lines = python_lines(lambda x=x, r=results: r.append(decode(x, tuple(caches), before)))  # type: ignore[misc]
+        y = x
+        for k_cache, v_cache in zip(copies[::2], copies[1::2], strict=True):
+            after = tw.append_kv(k_cache, v_cache, y, y, lengths_so_far)
+            y = tw.attention(y, k_cache, v_cache, kv_lengths=after, causal=True)
+        lengths_so_far = after
+        out, found = results[0]
+        assert np.array_equal(found, after)
+        assert np.array_equal(out, y)
+        assert all(np.array_equal(one, other) for one, other in zip(caches, copies, strict=True))
+        before[...] = found
+        assert lines == 0 or step < 2
+    before[1] = 32
+    with pytest.raises(CacheFull, match="sequence 1 has 32 keys"):
+        decode(values(2, 2, 1, 16), tuple(caches), before)
+    assert all(np.array_equal(one, other) for one, other in zip(caches, copies, strict=True))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from repeated_calls import check
+from shares import looped
 from support import Array
 
 import tilewright as tw
@@ -28,7 +29,7 @@ STACK, OTHER = values(2, 8, 8), values(2, 8, 8)
 SINGLE = values(8, 8, dtype="f4")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("function", "operands", "options"),
     [
         (tw.vecdot, (A, B), {}),
@@ -60,7 +61,6 @@ SINGLE = values(8, 8, dtype="f4")
         (tw.matmul, (A, B), {"casting": "safe", "subok": False}),
         (tw.matmul, (SINGLE, B), {"casting": "unsafe", "dtype": "f4", "alpha": 2.0}),
     ],
-    ids=lambda value: value.__name__ if callable(value) else None,
 )
 def test_products(function: Callable[..., Any], operands: tuple[Any, ...], options: dict[str, Any]) -> None:
     check(function, *operands, **options)
@@ -70,7 +70,7 @@ FOURTH, BACKWARDS = values(2, 3, 8, 8), values(3, 2, 8, 8)
 HALF, SHORT = values(8, 8, dtype="f2"), values(8, 8, dtype="f4").astype("i2")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "operands", "options"),
     [
         ("ij,jk->ik", (A, B), {}),
@@ -93,7 +93,6 @@ HALF, SHORT = values(8, 8, dtype="f2"), values(8, 8, dtype="f4").astype("i2")
         ("abcdef,abcdef->abcdef", (values(*[4] * 6)[..., ::2], values(*[4] * 6)[..., ::-2]), {}),  # by NumPy
         ("ijab,jack->ibck", (values(24, 12, 12, 24), values(12, 12, 24, 24)), {}),
     ],
-    ids=str,
 )
 def test_einsum(text: str, operands: tuple[Any, ...], options: dict[str, Any]) -> None:
     check(partial(tw.einsum, text), *operands, **options)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from repeated_calls import check
+from shares import looped
 from support import Array
 
 import tilewright as tw
@@ -168,7 +169,7 @@ def test_kernels_of_other_problems(problem: Any, operands: tuple[Array, ...]) ->
 WIDE = values(8, 8, dtype="f8")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("function", "operands", "options"),
     [
         (tw.syrk, (A,), {}),
@@ -190,7 +191,6 @@ WIDE = values(8, 8, dtype="f8")
         (tw.mmt4d, (values(2, 8, 4, 1), values(1, 8, 8, 1), values(2, 1, 4, 8)), {}),
         (tw.mmt4d, (values(2, 8, 4, 1), values(1, 8, 8, 1), values(2, 1, 8, 4).swapaxes(2, 3)), {}),
     ],
-    ids=lambda value: ",".join(map(str, value)) if isinstance(value, dict) else None,
 )
 def test_triangles_and_tiles(function: Any, operands: tuple[Array, ...], options: dict[str, Any]) -> None:
     check(function, *operands, **options)

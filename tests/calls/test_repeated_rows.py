@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from repeated_calls import check, python_lines
+from shares import looped
 from support import Array, run_python, unaligned
 from tiers import crossed, pairwise
 
@@ -266,8 +267,8 @@ def test_out_of_reductions() -> None:
     check(lambda x, out: tw.sum(x, 0, out), X, np.empty(8, "f8"))
 
 
-@pytest.mark.parametrize("dtype", ["f4", "i1", "D", "M8[s]", "S3", [("a", "i4"), ("b", "f8")]], ids=str)
-@pytest.mark.parametrize("axes", [None, (1, 0, 2), [2, 0, 1], (0, -1, 1), (0, 1, 2)], ids=str)
+@looped("dtype", ["f4", "i1", "D", "M8[s]", "S3", [("a", "i4"), ("b", "f8")]])
+@looped("axes", [None, (1, 0, 2), [2, 0, 1], (0, -1, 1), (0, 1, 2)])
 def test_transpose(dtype: Any, axes: Any) -> None:
     x = RNG.integers(0, 100, (3, 4, 5)).astype(dtype)
 

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from shares import looped
 from support import Array
 
 import tilewright as tw
@@ -104,8 +105,8 @@ FUNCTIONS: dict[str, tuple[Function, tuple[Any, Any], Callable[[Array, Array], A
 }
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize(("left", "right", "result"), NARROWED, ids=str)
+@looped("function", FUNCTIONS)
+@looped(("left", "right", "result"), NARROWED)
 def test_results_are_rounded_once(left: Any, right: Any, result: Any, function: str) -> None:
     call, shapes, meaning = FUNCTIONS[function]
     a, b = operand(left, shapes[0], 1), operand(right, shapes[1], 2)
@@ -167,9 +168,9 @@ def _terms(text: str, dtype: Any) -> list[Array]:
     ]
 
 
-@pytest.mark.parametrize("dtype", [np.dtype(np.float16), BF16], ids=str)
-@pytest.mark.parametrize("optimize", ["auto", False])
-@pytest.mark.parametrize("text", ["i,i,i->i", "ij,ik->i", "ij,ik,i->i", "ij,jk,k->i", "i,j,k->ijk", "ij->i"])
+@looped("dtype", [np.dtype(np.float16), BF16])
+@looped("optimize", ["auto", False])
+@looped("text", ["i,i,i->i", "ij,ik->i", "ij,ik,i->i", "ij,jk,k->i", "i,j,k->ijk", "ij->i"])
 def test_steps_of_16_bit_floats_are_rounded_at_the_end(text: str, optimize: Any, dtype: Any) -> None:
     """Within float32's error of one rounding: a second rounding would be off by half a unit more."""
     arrays = _terms(text, dtype)

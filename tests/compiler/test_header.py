@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from uncompiled import uncompiled
 
 import tilewright as tw
-from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Problem
 from tilewright.ir.text import print_program
 from tilewright.spec.dtype import DTYPES, DType, Kind
@@ -92,12 +92,8 @@ PROBLEMS: tuple[Problem, ...] = (
 each_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 
 
-def compiled(problem: Problem, target: str = "host") -> Kernel:
-    return tw.compile(problem, target)
-
-
 def test_golden() -> None:
-    kernel = compiled(tw.Gemm(64, dtype="f64", b="col", c="strided", strategy="tiling"), "neoverse-v2")
+    kernel = uncompiled(tw.Gemm(64, dtype="f64", b="col", c="strided", strategy="tiling"), "neoverse-v2")
     more = kernel.scratch_bytes_for(2) - kernel.scratch_bytes
     meaning = (
         f"{kernel.scratch_bytes} bytes on a multiple of 4096, {more} more for each thread of a team but one"
@@ -139,13 +135,13 @@ def test_golden() -> None:
     ],
 )
 def test_words(problem: Problem, words: str) -> None:
-    assert words in re.sub(r",\s+/", ", /", compiled(problem).header)
+    assert words in re.sub(r",\s+/", ", /", uncompiled(problem).header)
 
 
 @each_problem
 def test_what_is_called_unread_is_not_read(problem: Problem) -> None:
     """A size that the comment calls unread is not in the tile IR, and one that is in it is read."""
-    kernel = compiled(problem)
+    kernel = uncompiled(problem)
     body = print_program(kernel.nest).split("argument", maxsplit=1)[1]
     for name in kernel.nest.sizes:
         (meaning,) = re.findall(rf"int64_t {name}\W.*?/\* (.*) \*/", kernel.header)
@@ -164,7 +160,7 @@ def compiler(name: str) -> str:
 
 @each_problem
 def test_compilers_take_it(problem: Problem, tmp_path: Path) -> None:
-    (tmp_path / "kernel.h").write_text(compiled(problem).header, encoding="utf-8")
+    (tmp_path / "kernel.h").write_text(uncompiled(problem).header, encoding="utf-8")
     twice = '#include "kernel.h"\n#include "kernel.h"\nint x;\n'
     for name, options, suffix in (("cc", ("-std=c99", "-pedantic"), "c"), ("c++", (), "cpp")):
         source = tmp_path / f"twice.{suffix}"
@@ -187,7 +183,7 @@ int main(void)
 
 
 def test_a_call_from_c(tmp_path: Path) -> None:
-    kernel = compiled(tw.BatchReduceGemm(2, 2, 3, a="row", b="row", c="row"))
+    kernel = tw.compile(tw.BatchReduceGemm(2, 2, 3, a="row", b="row", c="row"))
     assert kernel.symbol.endswith(tw.machine().isa.name)
     (tmp_path / "kernel.h").write_text(kernel.header, encoding="utf-8")
     (tmp_path / "kernel.o").write_bytes(kernel.object_code)

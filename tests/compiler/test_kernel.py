@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
+from shares import looped
 from support import (
     GUARD_PAGES,
     LAYOUTS,
@@ -76,8 +77,8 @@ def test_fixed_sizes(sizes: tuple[int, int, int], layouts: tuple[str, str, str])
         assert_accurate(kernel(a, b, c), left, right)
 
 
-@pytest.mark.parametrize("layout_a", LAYOUTS)
-@pytest.mark.parametrize("layout_c", LAYOUTS)
+@looped("layout_a", LAYOUTS)
+@looped("layout_c", LAYOUTS)
 def test_strided_takes_every_layout(layout_a: str, layout_c: str) -> None:
     kernel = compiled(a="strided", b="strided", c="strided")
     a, b = filled((13, 9), seed=1), filled((9, 35), seed=2)
@@ -141,10 +142,10 @@ WRONG: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("_name", "changed", "words"), WRONG, ids=[name for name, _, _ in WRONG])
-@pytest.mark.parametrize("sizes", [(4, 6, 5), ()], ids=["fixed", "run-time"])
+@looped(("name", "changed", "words"), WRONG)
+@looped("sizes", [(4, 6, 5), ()])
 def test_operands_that_do_not_fit(
-    _name: str, changed: dict[str, Any], words: tuple[str, ...], sizes: tuple[int, ...]
+    name: str, changed: dict[str, Any], words: tuple[str, ...], sizes: tuple[int, ...]
 ) -> None:
     kernel = compiled(*sizes)
     arrays = {"a": A, "b": B, "c": np.full_like(C, 7)} | changed

@@ -10,6 +10,7 @@ from contextlib import suppress
 from itertools import product
 
 import pytest
+from shares import looped
 
 from tilewright.compiler.operation import Problem, kernel_name
 from tilewright.errors import UnsupportedDtype
@@ -186,7 +187,7 @@ NAMES: dict[str, Gemm | BatchReduceGemm | Unary] = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_names_by_hand(name: str) -> None:
     row = name.rpartition("_")[2]
     assert kernel_name(NAMES[name], row) == name

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from assembly_text import innermost_loops
+from shares import looped
 from support import host_rows
 
 import tilewright as tw
@@ -55,7 +56,7 @@ def loop_of(machine: Machine, a: str, b: str) -> tuple[str, ...]:
     return loop.instructions
 
 
-@pytest.mark.parametrize(("where", "unit"), UNITS.items(), ids=map("-".join, UNITS))
+@looped(("where", "unit"), UNITS.items())
 def test_the_loop_holds_one_instruction_for_each_accumulator(
     where: tuple[str, str, str], unit: tuple[str, int, int, str]
 ) -> None:
@@ -69,8 +70,8 @@ def test_the_loop_holds_one_instruction_for_each_accumulator(
     assert peak_name(DTYPES[a], DTYPES[b], machine) == called
 
 
-@pytest.mark.parametrize("row", host_rows(), ids=lambda row: row.name)
-@pytest.mark.parametrize("name", DTYPES)
+@looped("row", host_rows())
+@looped("name", DTYPES)
 def test_every_type_on_every_row_of_this_host(row: Isa, name: str) -> None:
     assert measure_peak(DTYPES[name], tw.machine().with_isa(row), seconds=1e-4) > 0
 

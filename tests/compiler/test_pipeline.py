@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from shares import looped
 from support import LAYOUTS, filled
 
 import tilewright as tw
@@ -114,12 +115,8 @@ def test_a_state_is_never_changed_in_place() -> None:
 # --- column-major C -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [(5, 4, 3), (40, 70, 33), (1, 1, 1), (0, 4, 2), (3, 4, 0), (5, 1, 3), (1, 5, 3)],
-    ids=lambda sizes: "x".join(map(str, sizes)),
-)
-@pytest.mark.parametrize("layouts", list(product(("row", "col"), repeat=2)), ids="-".join)
+@looped("sizes", [(5, 4, 3), (40, 70, 33), (1, 1, 1), (0, 4, 2), (3, 4, 0), (5, 1, 3), (1, 5, 3)])
+@looped("layouts", list(product(("row", "col"), repeat=2)))
 def test_a_kernel_for_column_major_c(sizes: tuple[int, int, int], layouts: tuple[str, str]) -> None:
     m, n, k = sizes
     order = {"row": "C", "col": "F"}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
+from shares import looped
+from uncompiled import uncompiled
 
 import tilewright as tw
 from tilewright.compiler.registers import RegisterUse, count_registers
@@ -32,7 +33,7 @@ REGISTERS: dict[str, tuple[str, RegisterUse]] = {
 }
 
 
-@pytest.mark.parametrize("name", REGISTERS)
+@looped("name", REGISTERS)
 def test_count_registers(name: str) -> None:
     text, expected = REGISTERS[name]
     assert count_registers(text) == expected
@@ -40,5 +41,5 @@ def test_count_registers(name: str) -> None:
 
 def test_registers_of_a_kernel() -> None:
     """Breuer, tnzr.compile, §7.2: 24 accumulators, 4 vectors of A, four depths of a column of B at a time."""
-    assert tw.compile(tw.BatchReduceGemm(16, 6, 64), "neoverse-v2").registers == RegisterUse(32, 0)
-    assert tw.compile(tw.BatchReduceGemm(16, 6, 64), "apple-m1").registers.used >= 29
+    assert uncompiled(tw.BatchReduceGemm(16, 6, 64), "neoverse-v2").registers == RegisterUse(32, 0)
+    assert uncompiled(tw.BatchReduceGemm(16, 6, 64), "apple-m1").registers.used >= 29

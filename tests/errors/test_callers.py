@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shares import looped
 from wrong_calls import public_callables
 from wrong_subjects import Subject, subjects
 
@@ -64,7 +65,7 @@ MEANT = (
 )
 
 
-@pytest.mark.parametrize(("function", "arguments", "given", "meant"), MEANT)
+@looped(("function", "arguments", "given", "meant"), MEANT)
 def test_keywords_of_other_libraries(
     function: Callable[..., Any], arguments: tuple[Any, ...], given: str, meant: str
 ) -> None:

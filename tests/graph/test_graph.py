@@ -52,8 +52,11 @@ def check(g: Graph, *inputs: Array, tolerance: float = 2e-6, native: bool = True
             if one.dtype.kind == "f" and one.flags.writeable:
                 one[...] = floats(*one.shape)
     if native and native_entry_possible():
-        after = repeats_of_graphs()
-        assert (after[0] - before[0], after[1] - before[1]) == (2, 0)
+        repeated, python = (now - then for now, then in zip(repeats_of_graphs(), before, strict=True))
+        if repeated == 1:  # the table of recipes was full, and has been cleared in between
+            run(*inputs)
+            repeated += repeats_of_graphs()[0] - before[0] - 1
+        assert (repeated, python) == (2, 0)
     return found
 
 

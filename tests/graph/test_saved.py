@@ -41,6 +41,8 @@ def of_every_kind() -> CompiledGraph:
     h = g.concatenate([h, g.expand(floats(1, 1, 4), ("n", "m", 4))], -1)
     y = g.matmul(g.transpose(h, (0, 2, 1))[:, 1:7, :-1], x[:, 1:], alpha=0.25)
     g.output(g.take(g.reduce("mean", y, 1), indices, 1), "taken")
+    caches = [g.input(name, shape=(1, 1, 4, 8)) for name in ("k_cache", "v_cache")]
+    g.output(g.append_kv(*caches, x[:1, :1][:, None], x[:1, :1][:, None], np.zeros(1, np.int64)), "lengths")
     g.output(g.exp(y), "y")
     g.output(g.embedding(floats(9, 4), g.binary("maximum", indices, 0)), "rows")
     return g.compile()
@@ -60,7 +62,9 @@ def file(graph: CompiledGraph, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 def results(graph: CompiledGraph) -> list[bytes]:
     x = np.linspace(-1, 1, 2 * 5 * 8, dtype=np.float32).reshape(2, 5, 8)
-    return [one.tobytes() for one in graph(x, np.array([0, -1, 3]))]
+    caches = [np.zeros((1, 1, 4, 8), np.float32) for _ in range(2)]
+    found = graph(x, np.array([0, -1, 3]), *caches)
+    return [one.tobytes() for one in (*found, *caches)]
 
 
 @pytest.mark.parametrize("mapped", [True, False])

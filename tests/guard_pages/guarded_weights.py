@@ -24,8 +24,8 @@ from shares import share
 from support import Array, GuardedMemory
 
 import tilewright as tw
-from tilewright.ops.linear.activations import row_function
 from tilewright.ops.packing.matrix import PackedMatrix
+from tilewright.ops.quantized.rows import row_function
 from tilewright.spec.weights import Weights
 
 ROWS, DEPTHS = (*range(1, 10), 33), (1, 7, 8, 31, 33, 64, 97, 130, 1100)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shares import looped
 from tiers import draws
 
 from tilewright.errors import InvalidTileIr
@@ -308,8 +309,8 @@ EPILOGUE = (
 SUMS = np.array([[3, 4, 5], [6, 8, 10]], np.float32)
 
 
-@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (2.0, 1.0), (-0.5, 3.0), (0.0, 2.0)])
-@pytest.mark.parametrize(("rows", "columns"), [(2, 3), (1, 3), (2, 1), (0, 3), (2, 0)])
+@looped(("alpha", "beta"), [(1.0, 0.0), (2.0, 1.0), (-0.5, 3.0), (0.0, 2.0)])
+@looped(("rows", "columns"), [(2, 3), (1, 3), (2, 1), (0, 3), (2, 0)])
 def test_epilogue(alpha: float, beta: float, rows: int, columns: int) -> None:
     a, c = np.arange(1, 6, dtype=np.float32), np.arange(10, dtype=np.float32)
     expected = c.reshape(2, 5).copy()

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from shares import looped
 from support import rough
 
 from tilewright.errors import InvalidTileIr
@@ -31,8 +32,8 @@ def built(problem: RowFunction) -> Program:
     return build_row_function(problem, choose_rows(problem, find_machine("znver5")), "kernel")
 
 
-@pytest.mark.parametrize("op", RowOp, ids=lambda op: op.value)
-@pytest.mark.parametrize("layout", ["row", "col"])
+@looped("op", RowOp)
+@looped("layout", ["row", "col"])
 def test_the_oracle_computes_every_matrix(op: RowOp, layout: str) -> None:
     beside = ("weight", "bias")[: {RowOp.LAYER_NORM: 2, RowOp.RMS_NORM: 1}.get(op, 0)]
     problem = RowFunction(op, layout=layout, **dict.fromkeys(beside, "f32"))

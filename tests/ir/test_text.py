@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from shares import looped
 from tiers import draws
 
 from tilewright.errors import TileIrSyntax
@@ -351,7 +352,7 @@ DOT_LINE = MATMUL_LINE.replace("matmul", "matmul dot")
 EPILOGUE_LINE = "epilogue a[0; m, 1] = 1.0 * c + alpha * a[0; m, 1] rows 1 columns m"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "line", "reason"),
     [
         ("", 0, "expected 'program'"),

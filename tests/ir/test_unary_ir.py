@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shares import looped
 from tiers import draws
 
 from tilewright.errors import InvalidTileIr, TileIrSyntax
@@ -128,8 +129,8 @@ def test_what_keeps_the_rules(line: str) -> None:
 # --- the interpreter ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("op", UnaryOp)
-@pytest.mark.parametrize("turned", [False, True])
+@looped("op", UnaryOp)
+@looped("turned", [False, True])
 def test_every_operation(op: UnaryOp, *, turned: bool) -> None:
     m, n = 3, 4
     a = np.random.default_rng(0).standard_normal(40).astype(np.float32)

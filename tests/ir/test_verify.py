@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from shares import looped
 
 from tilewright.errors import InvalidTileIr
 from tilewright.ir.nodes import (
@@ -486,7 +487,7 @@ RULES: dict[str, tuple[Program, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("rule", RULES)
+@looped("rule", RULES)
 def test_each_rule_is_checked(rule: str) -> None:
     broken, where, reason = RULES[rule]
     with pytest.raises(InvalidTileIr, match=re.escape(reason)) as caught:

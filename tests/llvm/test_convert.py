@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from shares import looped
 from tiers import first_of
 
 import tilewright as tw
@@ -110,9 +111,9 @@ def assert_bits(found: Array, expected: Array) -> None:
 # --- integers as floats -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lanes", WIDTHS)
-@pytest.mark.parametrize("source", [I8, U8, I4, U4], ids=str)
-@pytest.mark.parametrize("to", [F32, F64, BF16, F16], ids=str)
+@looped("lanes", WIDTHS)
+@looped("source", [I8, U8, I4, U4])
+@looped("to", [F32, F64, BF16, F16])
 def test_integers_are_floats_exactly(source: DType, to: DType, lanes: int) -> None:
     values = np.arange(256, dtype=np.uint8).view(source.numpy)
     found = converted(values, source, to, lanes)
@@ -122,10 +123,10 @@ def test_integers_are_floats_exactly(source: DType, to: DType, lanes: int) -> No
 # --- floats ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("half", HALVES, ids=lambda half: "half" if half else "integers")
-@pytest.mark.parametrize("lanes", WIDTHS)
-@pytest.mark.parametrize("source", NARROW, ids=str)
-@pytest.mark.parametrize("to", [F32, F64], ids=str)
+@looped("half", HALVES)
+@looped("lanes", WIDTHS)
+@looped("source", NARROW)
+@looped("to", [F32, F64])
 def test_every_narrow_float_is_widened_exactly(source: DType, to: DType, lanes: int, half: bool) -> None:
     values = every(source)
     found = converted(values, source, to, lanes, half=half)
@@ -143,9 +144,9 @@ def test_every_narrow_float_is_widened_exactly(source: DType, to: DType, lanes: 
     )
 
 
-@pytest.mark.parametrize("lanes", WIDTHS)
-@pytest.mark.parametrize("half", HALVES, ids=lambda half: "half" if half else "integers")
-@pytest.mark.parametrize("to", NARROW, ids=str)
+@looped("lanes", WIDTHS)
+@looped("half", HALVES)
+@looped("to", NARROW)
 def test_floats_are_narrowed_to_nearest_even(to: DType, half: bool, lanes: int) -> None:
     """Normal and subnormal numbers, ties, overflow to infinity, underflow to zero of the same sign."""
     random = np.random.default_rng(0).integers(0, 1 << 32, 1 << 14, np.uint32)
@@ -164,7 +165,7 @@ def test_floats_are_narrowed_to_nearest_even(to: DType, half: bool, lanes: int) 
     np.testing.assert_array_equal(bits_of(found[~numbers]).astype(np.uint32), sign | payload | exponent)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("to", "value", "expected"),
     [
         (BF16, 1 + 2.0**-8, 1.0),  # a tie, to even
@@ -191,7 +192,7 @@ def test_floats_are_narrowed_to_nearest_even(to: DType, half: bool, lanes: int) 
         (E5M2, 2.0**-16, 2.0**-16),  # the smallest float8_e5m2
     ],
 )
-@pytest.mark.parametrize("half", HALVES, ids=lambda half: "half" if half else "integers")
+@looped("half", HALVES)
 def test_narrowed_by_hand(to: DType, value: float, expected: float, half: bool) -> None:
     for sign in (1, -1):
         found = converted(np.array([sign * value], np.float32), F32, to, 0, half=half)
@@ -210,9 +211,9 @@ def test_between_the_wide_floats(lanes: int) -> None:
         assert_bits(converted(double, F64, F32, lanes), double.astype(np.float32))
 
 
-@pytest.mark.parametrize("to", NARROW, ids=str)
-@pytest.mark.parametrize("half", HALVES, ids=lambda half: "half" if half else "integers")
-@pytest.mark.parametrize("lanes", WIDTHS)
+@looped("to", NARROW)
+@looped("half", HALVES)
+@looped("lanes", WIDTHS)
 def test_double_precision_is_narrowed_with_one_rounding(to: DType, half: bool, lanes: int) -> None:
     """1 + 2^-8 + 2^-40 is above bfloat16's tie; through float32 it would be the tie, and rounded to even.
 

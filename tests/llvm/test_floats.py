@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from kinds import each_kind
 from numpy.typing import NDArray
+from shares import looped
 
 import tilewright as tw
 from tilewright.llvm.build import Module
@@ -84,9 +85,9 @@ def run(dtype: DType, lanes: int, emit: Emit, pairs: list[tuple[float, float]]) 
     return out
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-@pytest.mark.parametrize("lanes", [0, 1, 3, 4, 16])
-@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@looped("name", OPERATIONS)
+@looped("lanes", [0, 1, 3, 4, 16])
+@looped("dtype", [F32, F64])
 def test_operations(name: str, lanes: int, dtype: DType) -> None:
     emit, meaning = OPERATIONS[name]
     found = run(dtype, lanes, emit, PAIRS)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -184,3 +186,34 @@ def test_machine_code_counts_its_calls() -> None:
     """Calls that never meet Python end quick code, too; kernels and entries are replaced."""
     done = subprocess.run([sys.executable, "-c", PROCESS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+FIRST = """
+import numpy as np, tilewright as tw
+from tilewright.llvm.quick import quick_code
+x = np.ones((8, 8), np.float32)
+tw.exp(x), tw.exp(x), tw.matmul(x, x), tw.matmul(x, x)
+quick_code.finish()
+"""
+SECOND = f"""
+import numpy as np, tilewright as tw
+from tilewright.llvm.quick import quick_code
+x, y = np.ones((8, 16), np.float32), np.ones((8, 8))
+for number in range({QUICK_CALLS + 2}):
+    assert (CALL).all()
+    assert quick_code._improve or number > 3
+assert not quick_code._improve
+"""
+
+
+@pytest.mark.skipif(not native_entry_possible(), reason="calls go through Python")
+@pytest.mark.skipif(not has_parts(host_machine()), reason="kernels are compiled whole")
+@pytest.mark.parametrize("call", ["tw.linear(x, x, x[0, :8]) == 17", "tw.matmul(y, y) == 8"])
+def test_entries_from_the_cache_count_calls_of_kernels_that_are_not_in_it(tmp_path: Path, call: str) -> None:
+    """Otherwise such a kernel would be quick code as long as the process runs, and in all later ones."""
+    environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": str(tmp_path)}
+    for program in (FIRST, SECOND.replace("CALL", call)):
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment
+        )
+        assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from shares import looped
 
 from tilewright.errors import NoVectorUnit, UnknownTarget
 from tilewright.machine.cache import Cache
@@ -55,7 +56,7 @@ def test_llvm_complains_about_unknown_names() -> None:
     assert "avx1024" in warnings_of_llvm(("x86_64-linux", "znver5", "+avx1024"))
 
 
-@pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.machine.name)
+@looped("entry", CATALOG)
 def test_a_row_is_complete(entry: CatalogEntry) -> None:
     machine = entry.machine
     assert entry.source

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from shares import looped
 
 from tilewright.errors import NoResolver, UntestableFeature
 from tilewright.llvm.subtarget import cpu_features
@@ -40,7 +41,7 @@ TESTABLE = [
 each_detection = pytest.mark.parametrize("detection", DETECTIONS, ids=lambda one: one.arch)
 
 
-@pytest.mark.parametrize("machine", TESTABLE, ids=lambda machine: machine.name)
+@looped("machine", TESTABLE)
 def test_the_catalogue_can_be_tested_for(machine: Machine) -> None:
     found = {row.feature for row in required_features(machine, ())}
     assert found >= set(machine.isa.features)

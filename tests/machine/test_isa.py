@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+from shares import looped
 
 from tilewright.errors import InvalidChoice, UnknownIsa, UnsupportedDtype
 from tilewright.machine.isa import Edge, Isa, TileFma
@@ -107,7 +108,7 @@ CHOSEN: list[tuple[Isa, tuple[str, ...], DType, DType, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("isa", "features", "a", "b", "instruction"), CHOSEN)
+@looped(("isa", "features", "a", "b", "instruction"), CHOSEN)
 def test_the_instruction_of_most_products(
     isa: Isa, features: tuple[str, ...], a: DType, b: DType, instruction: str
 ) -> None:

@@ -7,6 +7,7 @@ from importlib import import_module
 
 import llvmlite.binding as llvm
 import pytest
+from shares import looped
 
 from tilewright.errors import InvalidSize, IsaNotOnHost
 from tilewright.llvm.object_cache import key_of
@@ -139,7 +140,7 @@ def test_repr_is_one_short_line() -> None:
         assert len(repr(entry.machine)) < 120
 
 
-@pytest.mark.parametrize("field", [field.name for field in fields(Machine)])
+@looped("field", [field.name for field in fields(Machine)])
 def test_the_full_text_has_every_field(field: str) -> None:
     """Keys of the object cache are made of it."""
     machine = find_machine("neoverse-v2")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shares import looped
 
 from tilewright.errors import InvalidSize, OutputNotWritable
 from tilewright.machine.catalog import CATALOG, find_machine
@@ -150,7 +151,7 @@ def damaged() -> Iterator[tuple[bytes, str]]:
         yield changed(findings=findings), "damaged"
 
 
-@pytest.mark.parametrize(("content", "reason"), list(damaged()))
+@looped(("content", "reason"), list(damaged()))
 def test_damaged_and_foreign_texts_are_refused(content: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         decode_findings(content, "a cpu")

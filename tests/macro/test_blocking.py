@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shares import covering, share
+from shares import covering, looped, share
 
 from tilewright.compiler.pipeline import run_stages
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
@@ -140,7 +140,7 @@ def test_register_tiles_are_exactly_those_that_qualify(isa: Isa, dtype: DType) -
 
 @each_isa
 @each_dtype
-@pytest.mark.parametrize("ways", [1, 2, 4, 8, 12, 16, 64])
+@looped("ways", [1, 2, 4, 8, 12, 16, 64])
 def test_the_best_tile_prefers_rows_within_the_ways(isa: Isa, dtype: DType, ways: int) -> None:
     tile = register_tile(isa, isa.tile(dtype), ways)
     every = qualifying(isa, dtype)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shares import looped
 
 import tilewright as tw
 from tilewright.compiler.pipeline import run_stages
@@ -62,7 +63,7 @@ BLOCKINGS: list[tuple[dict[str, tuple[int, int]], dict[str, int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("constants", "changed"), BLOCKINGS, ids=str)
+@looped(("constants", "changed"), BLOCKINGS)
 def test_blockings(constants: dict[str, tuple[int, int]], changed: dict[str, int]) -> None:
     found = tuned_blocking(tuned(ZEN5, constants), TYPES, FMA, MODEL)
     assert found == replace(MODEL, **changed)

@@ -32,9 +32,13 @@ def graph() -> tuple[tw.Graph, dict[str, Any]]:
 @cache
 def compiled() -> Any:
     """A graph of one product."""
+    return _product().compile()
+
+
+def _product() -> tw.Graph:
     g = tw.Graph()
     g.output(g.linear(g.input("x", shape=("n", 6)), np.ones((3, 6), np.float32)))
-    return g.compile()
+    return g
 
 
 @cache
@@ -86,6 +90,10 @@ def methods() -> Iterator[
         "matmul": ({"a": x, "b": square}, {"alpha": _always(0.5), "activation": _always("relu")}),
         "einsum": ({"subscripts": _always("ij,jk->ik"), "a": x, "b": square}, {}),
         "attention": ({"q": heads, "k": heads, "v": heads}, attention),
+        "append_kv": (
+            {"k_cache": heads, "v_cache": heads, "k": heads, "v": heads, "kv_lengths": numbers},
+            {"layout": _always("bhsd"), "block_table": _always(None)},
+        ),
         "softmax": ({"x": x}, {"axis": axis}),
         "log_softmax": ({"x": x}, {"axis": axis}),
         "layer_norm": ({"x": x}, {"weight": row, "bias": row, "axis": axis, "eps": _always(1e-5)}),
@@ -115,6 +123,8 @@ def methods() -> Iterator[
     yield "Value +", lambda: values["x"].__add__, {"other": y}, {}
     yield "Value []", lambda: values["x"].__getitem__, {"index": _always(slice(2))}, {}
     yield "Graph.compile", _new_graph, {}, {"precision": _always("bf16")}
+    calibration = {"precision": _always("i8-dynamic"), "calibration": lambda: [array()]}
+    yield "Graph.compile for samples", lambda: _product().compile, {}, calibration
     threads = {"threads": _always(1)}
     yield "CompiledGraph()", compiled, {"x": array}, threads
     yield "CompiledGraph.explain", lambda: compiled().explain, {"x": array}, {"repeat": _always(1)}

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hostile_values import HOSTILE, Refused
+from shares import looped
 
 import tilewright as tw
 from tilewright.errors import (
@@ -68,7 +69,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+@looped("check", CHECKS.values())
 def test_nothing_is_touched(check: Callable[[Any], Any]) -> None:
     """Every hostile value is taken or refused by a class of this package, and nothing of it is compared."""
     refused = 0
@@ -133,7 +134,7 @@ TAKEN: list[tuple[str, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "found"), TAKEN, ids=lambda value: str(value)[:20])
+@looped(("name", "value", "found"), TAKEN)
 def test_what_a_value_is(name: str, value: Any, found: Any) -> None:
     result = CHECKS[name](value)
     assert result is found if found is None else (type(result), result) == (type(found), found)
@@ -162,9 +163,7 @@ REFUSED: list[tuple[str, Any, type[TilewrightError], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "kind", "builtin", "words"), REFUSED, ids=lambda value: str(value)[:20]
-)
+@looped(("name", "value", "kind", "builtin", "words"), REFUSED)
 def test_what_is_refused(
     name: str, value: Any, kind: type[TilewrightError], builtin: type[Exception], words: str
 ) -> None:

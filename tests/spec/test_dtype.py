@@ -8,6 +8,7 @@ from typing import Any, get_args
 import ml_dtypes
 import numpy as np
 import pytest
+from shares import looped
 
 from tilewright.errors import InvalidOperand, UnsupportedDtype
 from tilewright.spec.dtype import (
@@ -156,8 +157,8 @@ SUMS = {
 }
 
 
-@pytest.mark.parametrize("a", DTYPES.values(), ids=str)
-@pytest.mark.parametrize("b", DTYPES.values(), ids=str)
+@looped("a", DTYPES.values())
+@looped("b", DTYPES.values())
 def test_the_type_of_sums(a: DType, b: DType) -> None:
     group = next(group for group in (FLOATS, INTEGERS, COMPLEX) if a in group)
     if b not in group:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shares import looped
 
 from tilewright.compiler.operation import kernel_name
 from tilewright.errors import InvalidChoice, StepDtype, TilewrightError, UnsupportedDtype
@@ -56,7 +57,7 @@ def test_nothing(text: str | None) -> None:
     assert Gemm(epilogue=text) == Gemm()
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         *("gelu:row", "bias:all", "bias:f32:row", "bias:row:row", "bias:i3", "scale:f32:f32", "elu"),
@@ -102,7 +103,7 @@ TYPES: dict[tuple[DType, DType | None, str], list[DType] | str] = {
 }
 
 
-@pytest.mark.parametrize("case", TYPES, ids=str)
+@looped("case", TYPES)
 def test_types(case: tuple[DType, DType | None, str]) -> None:
     acc, c, text = case
     expected = TYPES[case]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shares import looped
 from support import filled
 
 import tilewright as tw
@@ -50,8 +51,8 @@ def test_both_ends_of_a_range_are_allowed(name: str) -> None:
         assert getattr(BatchReduceGemm(**{**SIZES, name: size}), name) == size
 
 
-@pytest.mark.parametrize("name", SIZES)
-@pytest.mark.parametrize("size", [0, -1, "limit + 1", 2**63, None, 2.5, "8"], ids=str)
+@looped("name", SIZES)
+@looped("size", [0, -1, "limit + 1", 2**63, None, 2.5, "8"])
 def test_sizes_out_of_range(name: str, size: Any) -> None:
     found = LIMITS[name] + 1 if size == "limit + 1" else size
     with pytest.raises(InvalidSize) as caught:
@@ -89,7 +90,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changed", "kind", "words"), WRONG, ids=[words for _, _, words in WRONG])
+@looped(("changed", "kind", "words"), WRONG)
 def test_what_is_refused(changed: dict[str, Any], kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words) as caught:
         BatchReduceGemm(**SIZES, **changed)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shares import looped
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -82,7 +83,7 @@ def help_sources(command: Any) -> Iterator[str]:
         yield parameter.metavar or ""
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=lambda path: " ".join(path) or "tilewright")
+@looped("path", COMMANDS)
 def test_help_shows_what_was_written(path: tuple[str, ...]) -> None:
     """A bracket must not be taken for markup: `[/KV_HEADS]` was a closing tag, `[[kernel]]` vanished."""
     text = run(*path, "--help")

@@ -178,9 +178,9 @@ class KeyCode(ObjectCode):
             advance([self.add(low, below), self.add(high, above), mixed, factor])
         low, high, mixed, _ = advance.results
         facts = {"object": value, "start": given.start, "low": low, "high": self.add(high, given.size)}
-        found = array_found(self, state, number)
+        to = array_found(self, state, number)
         for name, fact in facts.items():
-            self.put(found, getattr(ArrayFound, name), fact)
+            self.put(to, getattr(ArrayFound, name), fact)
         return _Key(after, mixed, self.add(number, 1))
 
     def put_alone(self, value: Value, state: Value, axes: AxesRead) -> None:

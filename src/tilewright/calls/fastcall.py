@@ -12,7 +12,7 @@ from tilewright.calls.layout import TUPLE_SIZE
 from tilewright.calls.object_code import CALL_ARGUMENTS, ObjectCode
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.control import Block
-from tilewright.llvm.quick import QUICK_UNIT_BITS
+from tilewright.llvm.quick import QUICK_UNIT_BITS, QUICK_WORK, QuickState
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
 from tilewright.recorder import recordings
 from tilewright.threads.pool import POLL_WORK, TEAM_WORK, WAKE_WORK, thread_pool
@@ -68,16 +68,25 @@ class CallEntry(ObjectCode):
         """Goes on unless a recording is in progress."""
         self.require(self.icmp("==", self.word(self.symbol("recordings")), 0))
 
+    def quick_code_in_use(self) -> Value:
+        """Whether the call may run quick code."""
+        return self.icmp("!=", self.word(self.symbol("quick_state"), QuickState.in_use), 0)
+
     def count_quick_call(self) -> None:
-        """Counts a call of quick code down; the last one goes through Python, which compiles it well."""
-        left = self.sub(self.word(self.symbol("quick_calls")), 1)
-        self.put(self.symbol("quick_calls"), 0, left)
-        self.require(self.icmp(">", left, 0))
+        """Counts a call down while quick code is in use; the last one goes through Python, which ends it."""
+        with self.when(self.quick_code_in_use()):
+            state = self.symbol("quick_state")
+            left = self.sub(self.word(state, QuickState.left), 1)
+            self.put(state, QuickState.left, left)
+            self.require(self.icmp(">", left, 0))
 
     def spend_quick(self, work: Value) -> None:
-        """Counts the multiply-adds of a call of quick code."""
-        calls = self.symbol("quick_calls")
-        self.put(calls, 0, self.sub(self.word(calls), self.ashr(work, int64(QUICK_UNIT_BITS))))
+        """The same for the multiply-adds of a call; one of many is not served by quick code."""
+        with self.when(self.quick_code_in_use()):
+            self.require(self.icmp("<=", work, QUICK_WORK))
+            state = self.symbol("quick_state")
+            left = self.sub(self.word(state, QuickState.left), self.ashr(work, int64(QUICK_UNIT_BITS)))
+            self.put(state, QuickState.left, left)
 
     # --- scratch, GIL and team ---------------------------------------------------------------
 

@@ -60,6 +60,11 @@ def data_address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
+def addresses(*arrays: Array | None) -> list[int | None]:
+    """The addresses of the first elements; None for no array."""
+    return [None if array is None else data_address(array) for array in arrays]
+
+
 def check_operand(kernel: str, operand: Operand, array: Array) -> None:
     """Reject an array whose type, dtype, rank, alignment or layout differs from the operand's."""
 

@@ -210,14 +210,13 @@ class _Replay(CallEntry):
             self.put(self.item(words, number), 0, self.add(base, self.word(pair, 8)))
 
 
-def _emit(*, quick: bool) -> str:
+def _emit() -> str:
     """The module: the key of the call, its recipe, memory, steps and results."""
     machine = host_machine()
     module = Module(_MODULE, machine.triple, data_layout(machine))
     f = _Replay(module)
     recipe = f.find()
-    if quick:
-        f.count_quick_call()
+    f.count_quick_call()
     f.find_all_scratch(recipe)
     wish = f.find_threads(recipe)
     f.take(recipe)

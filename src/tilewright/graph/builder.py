@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -10,10 +11,12 @@ import numpy as np
 from tilewright.errors import GraphDtype, GraphInput, GraphOperand, GraphShape, GraphWithoutOutput, shown
 from tilewright.graph.arguments import check_axes, check_axis, check_constant, check_shape, check_values
 from tilewright.graph.compiled import CompiledGraph, compile_network
+from tilewright.graph.drawing import draw
 from tilewright.graph.dtypes import graph_dtype
-from tilewright.graph.network import Network, without_dead
+from tilewright.graph.network import Network, check_written, without_dead
 from tilewright.graph.nodes.attention import BESIDE, AttentionNode
 from tilewright.graph.nodes.base import Node, ValueType
+from tilewright.graph.nodes.caches import APPEND_BESIDE, AppendNode
 from tilewright.graph.nodes.elementwise import (
     BINARY,
     UNARY,
@@ -135,15 +138,31 @@ class Graph:
             raise GraphWithoutOutput
         return without_dead(Network(tuple(self._nodes), tuple(self._outputs)))
 
-    def compile(self, *, precision: str = "f32") -> CompiledGraph:
+    def compile(self, *, precision: str = "f32", calibration: Any = None) -> CompiledGraph:
         """The graph as one function; see `CompiledGraph`.
 
         Parameters
         ----------
         precision : element type of weights and products: "f32" (as they are), "bf16", "i8-weights",
-            "i4-weights" or "i8-dynamic".
+            "i4-weights" or "i8-dynamic"; see docs/weights.md.
+        calibration : sample calls for the last three: a list of tuples of inputs, of dicts of inputs by
+            name, or of arrays where there is one input. The graph runs them in float32; weights are then
+            rounded, or columns scaled, for what its layers were multiplied with.
         """
-        return compile_network(self.network, precision)
+        return compile_network(self.network, precision, calibration)
+
+    def draw(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The graph as a picture in SVG, as it was built; `CompiledGraph.draw` shows what runs.
+
+        Parameters
+        ----------
+        path : a file that the picture is written to.
+
+        Raises
+        ------
+        GraphWithoutOutput, InvalidFileName, GraphNotWritable
+        """
+        return draw(self.network, path)
 
     # --- products -------------------------------------------------------------------------------------
 
@@ -200,14 +219,11 @@ class Graph:
 
         Parameters
         ----------
-        beside : "q_lengths", "kv_lengths", "cu_seqlens_q", "cu_seqlens_k", "q_offset", "sinks" or
-            "alibi_slopes", as of `tilewright.attention`.
+        beside : "q_lengths", "kv_lengths", "cu_seqlens_q", "cu_seqlens_k", "q_offset", "sinks",
+            "alibi_slopes", "block_table", "key_scales" or "value_scales", as of `tilewright.attention`.
         """
         kind, bounds = parse_causal(causal), Bounds.parse(causal, window)
-        given = {name: one for name, one in {"mask": mask, **beside}.items() if one is not None}
-        for name in given:
-            if name not in BESIDE:
-                raise GraphShape(node="attention", reason=f"no operand {name!r}; known: {', '.join(BESIDE)}")
+        given = _beside("attention", {"mask": mask, **beside}, BESIDE)
         return self._node(
             AttentionNode,
             [q, k, v, *given.values()],
@@ -218,6 +234,31 @@ class Graph:
             softcap=None if softcap is None else real_number(softcap, "softcap"),
             layout=check_word(layout, "layout", get_args(AttentionLayoutName)),
         )
+
+    def append_kv(
+        self,
+        k_cache: Value,
+        v_cache: Value,
+        k: Any,
+        v: Any,
+        kv_lengths: Any,
+        *,
+        layout: AttentionLayoutName = "bhsd",
+        **beside: Any,
+    ) -> Value:
+        """Write keys and values behind those of caches, which are inputs; the new lengths.
+
+        Attention over the caches takes these lengths as `kv_lengths`, and so runs after it. The arrays that a
+        call gives for the caches are changed. See `tilewright.append_kv`.
+
+        Parameters
+        ----------
+        beside : "new_lengths", "block_table", "key_scales" or "value_scales", as of `tilewright.append_kv`.
+        """
+        given = _beside("append_kv", beside, APPEND_BESIDE)
+        word = check_word(layout, "layout", get_args(AttentionLayoutName))
+        operands = [k_cache, v_cache, k, v, kv_lengths, *given.values()]
+        return self._node(AppendNode, operands, beside=tuple(given), layout=word)
 
     # --- rows and elements ----------------------------------------------------------------------------
 
@@ -407,6 +448,8 @@ class Graph:
 
     def _add(self, node: Node) -> Value:
         kind = node.infer([self._types[operand] for operand in node.operands])
+        for place in node.writes():
+            check_written(node, place, self._nodes[node.operands[place]])
         self._nodes.append(node)
         self._types.append(kind)
         return Value(self, len(self._nodes) - 1, kind)
@@ -438,6 +481,15 @@ def _number_like(value: Any, dtype: np.dtype[Any]) -> Any:
         raise GraphDtype(
             node="constant", operand="value", found=dtype, required="one that holds it"
         ) from error
+
+
+def _beside(node: str, operands: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
+    """The optional operands that are given, by their names."""
+    given = {name: one for name, one in operands.items() if one is not None}
+    for name in given:
+        if name not in known:
+            raise GraphShape(node=node, reason=f"no operand {name!r}; known: {', '.join(known)}")
+    return given
 
 
 def _activation(name: object) -> ActivationName | None:

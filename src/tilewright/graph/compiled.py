@@ -6,6 +6,7 @@ import os
 import statistics
 import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,21 @@ from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.recording import repeatable, restartable
 from tilewright.calls.repeated import repeated_method
-from tilewright.errors import GraphInput, GraphInputs
+from tilewright.errors import GraphInput, GraphInputs, UnsupportedArgument
 from tilewright.errors.callers import named_in_errors
+from tilewright.graph.calibration import input_statistics, sample_calls
+from tilewright.graph.drawing import draw
 from tilewright.graph.execute import run_network
 from tilewright.graph.network import Network, bind_sizes
 from tilewright.graph.nodes.sources import ConstantNode
+from tilewright.graph.passes.pack_weights import CALIBRATED, PRECISIONS
 from tilewright.graph.passes.pipeline import run_passes
 from tilewright.graph.plan import MemoryPlan, plan_memory
 from tilewright.graph.profile import MOST_REPEATS, REPEAT, GraphTimes, measure_nodes
 from tilewright.graph.saved import load_network, save_network
 from tilewright.graph.sizes import Sizes
 from tilewright.recorder import Numbered
-from tilewright.spec.arguments import check_integer, check_path
+from tilewright.spec.arguments import check_integer, check_path, check_word
 from tilewright.threads.pool import limited
 from tilewright.threads.scratch import ScratchPool
 
@@ -79,7 +83,7 @@ class CompiledGraph(Numbered):
         GraphInputs : missing or unexpected inputs.
         GraphInput : an input whose type or shape is not as declared.
         """
-        arrays = self._checked(inputs, named)
+        arrays = self.checked_inputs(inputs, named)
         restartable()
         with limited(threads):
             found = self._run(arrays)
@@ -95,12 +99,16 @@ class CompiledGraph(Numbered):
         """
         save_network(self.network, path)
 
+    def draw(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The graph after all passes as a picture in SVG, also written to a file; see `Graph.draw`."""
+        return draw(self.network, path)
+
     def explain(self, *inputs: Any, repeat: int = REPEAT, **named: Any) -> GraphTimes:
         """The time, operations and bytes of every node, measured with these inputs; `print` it.
 
         Each node runs as a graph of its own, in turn, so that caches are about as in a whole run.
         """
-        arrays = self._checked(inputs, named)
+        arrays = self.checked_inputs(inputs, named)
         count = check_integer(repeat, "repeat", 1, MOST_REPEATS)
         times = []
         for _ in range(count + 2):
@@ -121,10 +129,10 @@ class CompiledGraph(Numbered):
 
     def plan(self, *inputs: Any, **named: Any) -> MemoryPlan:
         """Where the values of a call are in memory; nothing is computed."""
-        arrays = self._checked(inputs, named)
+        arrays = self.checked_inputs(inputs, named)
         return plan_memory(self.network, arrays, self._sizes(arrays))
 
-    def _checked(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> list[Array]:
+    def checked_inputs(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> list[Array]:
         """The inputs as arrays of the declared types, in their order."""
         known = ", ".join(self._names) or "none"
         if len(inputs) > len(self._names):
@@ -139,8 +147,10 @@ class CompiledGraph(Numbered):
         if missing:
             raise GraphInputs(known=known, reason=f"{', '.join(missing)} is missing")
         arrays = []
-        for _, node in self.network.inputs:
+        for at, node in self.network.inputs:
             array = as_array(given[node.label], node.label)
+            if at in self.network.written:
+                check_writable(node.label, given[node.label], array)
             if array.dtype != node.dtype:
                 raise GraphInput(name=node.label, reason=f"it has dtype {array.dtype}, must be {node.dtype}")
             arrays.append(array if array.flags.aligned else array.copy())
@@ -165,6 +175,12 @@ class CompiledGraph(Numbered):
             self._pool = ScratchPool(max(nbytes, least))
             self._owned.append(self._pool)
         return self._pool
+
+
+def check_writable(name: str, given: Any, array: Array) -> None:
+    """Raise `GraphInput` unless a run can write to an input."""
+    if not isinstance(given, np.ndarray) or not array.flags.writeable or not array.flags.aligned:
+        raise GraphInput(name=name, reason="the graph writes to it: it must be a writable, aligned array")
 
 
 def _constants_of(network: Network) -> tuple[list[tuple[int, int]], list[object]]:
@@ -218,6 +234,20 @@ def load_graph(path: str | os.PathLike[str], *, mmap: bool = True, verify: bool 
     return CompiledGraph(load_network(path, mapped=mmap, verify=verify))
 
 
-def compile_network(network: Network, precision: str = "f32") -> CompiledGraph:
-    """The network after all passes, as a function."""
-    return CompiledGraph(run_passes(network, precision))
+def compile_network(network: Network, precision: str = "f32", calibration: Any = None) -> CompiledGraph:
+    """The network after all passes, as a function.
+
+    Raises
+    ------
+    InvalidChoice, UnsupportedArgument, InvalidOperand, GraphInputs, GraphInput
+    """
+    if calibration is None:
+        return CompiledGraph(run_passes(network, precision))
+    word = check_word(precision, "precision", PRECISIONS)
+    if word not in CALIBRATED:
+        remedy = f"pass it with precision={' or '.join(map(repr, CALIBRATED))}"
+        raise UnsupportedArgument(name="calibration", value="...", remedy=remedy)
+    whole = CompiledGraph(network)
+    calls = [whole.checked_inputs(inputs, dict(named)) for inputs, named in sample_calls(calibration)]
+    measure = partial(input_statistics, calls=calls, moments=word != "i8-dynamic")
+    return CompiledGraph(run_passes(network, word, measure))

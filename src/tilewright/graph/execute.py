@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,13 +38,19 @@ class _Memory:
 
 
 def run_network(
-    network: Network, plan: MemoryPlan, inputs: Sequence[Array], sizes: Sizes, arena: int
+    network: Network,
+    plan: MemoryPlan,
+    inputs: Sequence[Array],
+    sizes: Sizes,
+    arena: int,
+    see: Callable[[int, Sequence[Any]], None] | None = None,
 ) -> tuple[Array, ...]:
     """The results of a network.
 
     Parameters
     ----------
     arena : the address of ``plan.arena_bytes`` bytes of scratch.
+    see : gets the position and the operands of each node that computes, before it runs.
     """
     memory, given = _Memory(arena, plan.arena_bytes), iter(inputs)
     values: list[Any] = []
@@ -57,6 +63,8 @@ def run_network(
         elif placement.view:
             values.append(node.evaluate(operands, sizes))
         else:
+            if see is not None:
+                see(len(values), operands)
             out = memory.array(placement)
             if out.size:
                 node.run(operands, out, sizes)

@@ -37,7 +37,14 @@ class Network:
         found: list[ValueType] = []
         for node in self.nodes:
             found.append(node.infer([found[operand] for operand in node.operands]))
+            for place in node.writes():
+                check_written(node, place, self.nodes[node.operands[place]])
         return tuple(found)
+
+    @cached_property
+    def written(self) -> frozenset[int]:
+        """The positions of the inputs that a run writes to."""
+        return frozenset(node.operands[place] for node in self.nodes for place in node.writes())
 
     @property
     def inputs(self) -> tuple[tuple[int, InputNode], ...]:
@@ -134,8 +141,9 @@ class Rewriter:
 
 
 def without_dead(network: Network) -> Network:
-    """The network without nodes that no output depends on; inputs stay, since callers give them."""
+    """The network without nodes that no output depends on; inputs, and nodes that write to them, stay."""
     needed = {at for _, at in network.outputs} | {at for at, _ in network.inputs}
+    needed.update(at for at, node in enumerate(network.nodes) if node.writes())
     for at in range(len(network.nodes) - 1, -1, -1):
         if at in needed:
             needed.update(network.nodes[at].operands)
@@ -160,6 +168,11 @@ def rewritten(network: Network, change: Callable[[Rewriter, int], int | None]) -
         else:
             rewriter.moved[at] = found
     return rewriter.finished()
+
+
+def check_written(node: Node, place: int, operand: Node) -> None:
+    """Raise `GraphShape` unless an operand that a node writes to is an input."""
+    node.require(isinstance(operand, InputNode), f"operand {place} is written to, and must be an input")
 
 
 def is_constant(node: Node) -> bool:

@@ -28,32 +28,39 @@ QUICK_WORK = 1 << 26
 QUICK_COPY = 16
 
 
+class QuickState(ctypes.Structure):
+    """What machine code reads: whether any quick code is in use, and how many calls of it are left."""
+
+    _fields_ = (("in_use", ctypes.c_int64), ("left", ctypes.c_int64))
+
+
 class QuickCode:
     """What was compiled quickly in this process, and what follows when it has been compiled well."""
 
     def __init__(self) -> None:
-        self._left = ctypes.c_int64(QUICK_CALLS)
+        self._state = QuickState(0, QUICK_CALLS)
         self._improve: list[Callable[[], None]] = []
         self._then: list[Callable[[], None]] = []
 
     @property
     def address(self) -> int:
-        """The address of the number of calls left, for machine code."""
-        return ctypes.addressof(self._left)
+        """The address of the state, for machine code."""
+        return ctypes.addressof(self._state)
 
     @property
     def wanted(self) -> bool:
         """Whether code is still compiled quickly."""
-        return self._left.value > 0
+        return bool(self._state.left > 0)
 
     @property
     def unfinished(self) -> bool:
         """Whether something is still to be compiled well, now or when the calls have been counted."""
-        return bool(self._left.value > 0 or self._improve or self._then)
+        return bool(self._state.left > 0 or self._improve or self._then)
 
     def add(self, improve: Callable[[], None]) -> None:
         """Adds code that was compiled quickly: what compiles it well and puts that in its place."""
         self._improve.append(improve)
+        self._state.in_use = 1
 
     def then(self, follow: Callable[[], None]) -> None:
         """What is to be done when everything has been compiled well."""
@@ -62,7 +69,7 @@ class QuickCode:
     def count(self) -> None:
         """Counts a call that Python makes; after the last one, compiles everything well."""
         if self.wanted:
-            self._left.value -= 1
+            self._state.left -= 1
         if not self.wanted:
             self.finish()
 
@@ -73,7 +80,7 @@ class QuickCode:
 
     def spend(self, work: int) -> None:
         """Counts the multiply-adds of a call that Python makes, before it makes it."""
-        self._left.value -= work >> QUICK_UNIT_BITS if self.wanted else 0
+        self._state.left -= work >> QUICK_UNIT_BITS if self.wanted else 0
         if work > QUICK_WORK or not self.wanted:
             self.finish()
 
@@ -82,7 +89,7 @@ class QuickCode:
         if not self.unfinished:
             return
         with preparing:
-            self._left.value = min(self._left.value, 0)
+            self._state.left = min(self._state.left, 0)
             # A step that a signal handler interrupts is done again by a later call.
             for steps in (self._improve, self._then):
                 while steps:
@@ -90,6 +97,7 @@ class QuickCode:
                     step()
                     if step in steps:
                         steps.remove(step)
+            self._state.in_use = 0
 
 
 #: The quick code of this process.
@@ -102,7 +110,8 @@ class EntryCode:
     Parameters
     ----------
     what : its name in the object cache.
-    emit : the module; ``quick=True``: of code that counts its calls down.
+    emit : the module. Its code counts calls down while quick code is in use, whether or not it is quick code
+        itself: entries may come from the object cache when a kernel does not.
     installed : called when the code has been replaced.
     """
 
@@ -110,13 +119,13 @@ class EntryCode:
         self,
         what: str,
         machine: Machine,
-        emit: Callable[..., str],
+        emit: Callable[[], str],
         exports: Sequence[str],
         imports: Mapping[str, int],
         installed: Callable[[], None],
     ) -> None:
         self._what, self._machine, self._emit, self._installed = what, machine, emit, installed
-        self._exports, self._imports = exports, {**imports, "tw_quick_calls": quick_code.address}
+        self._exports, self._imports = exports, {**imports, "tw_quick_state": quick_code.address}
         self._codes: list[Linked] = []  # calls may be in progress in the former one
         stored = stored_object(what, machine) if quick_code.wanted else None
         if stored is None and quick_code.wanted:
@@ -129,8 +138,7 @@ class EntryCode:
 
     def _link(self, what: str, level: int) -> None:
         def compiled() -> bytes:
-            text = self._emit(quick=level == QUICK_LEVEL)
-            return emit_object(text, self._what, self._machine, level)
+            return emit_object(self._emit(), self._what, self._machine, level)
 
         code = cached_object(what, self._machine, compiled)
         self._codes.append(Linked(code, self._exports, self._imports))

@@ -26,7 +26,7 @@ _MOST_NESTED = 8
 
 _STRING, _ARRAY, _BOOL = 8, 9, 7
 #: Types of metadata that are numbers, by number.
-_NUMBERS = {
+_NUMBERS: dict[int, np.dtype[Any]] = {
     0: np.dtype("u1"),
     1: np.dtype("i1"),
     2: np.dtype("<u2"),

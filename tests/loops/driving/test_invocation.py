@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from shares import looped
 
 from tilewright.errors import CompilerUnknown, InputNotReadable, OptionNotDriven
 from tilewright.loops.driving.build import build
@@ -68,7 +69,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@looped("command", COMMANDS)
 def test_a_command_is_taken_apart(command: str) -> None:
     stop, sources, output, compiling = COMMANDS[command]
     found = Invocation.read(command.split())

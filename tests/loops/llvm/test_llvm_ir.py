@@ -6,6 +6,7 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 import pytest
+from shares import looped
 
 from tilewright.llvm.backends import initialize
 from tilewright.loops.llvm.instruction import Incoming, Instruction, InstructionOperand, read_instruction
@@ -65,7 +66,7 @@ def compare_operands(theirs: list[llvm.ValueRef], read: Instruction) -> None:
         assert [str(one.type) for one in values] == [one.kind for one in read.operands], read.text
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "fields"),
     [
         ("%r = add nuw nsw i32 %a, -1",
@@ -105,8 +106,7 @@ def compare_operands(theirs: list[llvm.ValueRef], read: Instruction) -> None:
          {"kind": "ptr addrspace(5)", "element": "[4 x i32]", "alignment": 16, "operands": (("i64", "%n"),)}),
         ("%r = somethingnew i32 %x, label %y", {"opcode": "somethingnew", "kind": "", "names": {"%x", "%y"}}),
         ("ret void", {"operands": (), "kind": "void"}),
-    ],
-)  # fmt: skip
+    ],)  # fmt: skip
 def test_fields(text: str, fields: dict[str, object]) -> None:
     read = read_instruction("  " + text)
     for name, expected in fields.items():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-import pytest
 from llvm_nest_text import candidate_text
+from shares import looped
 
 from tilewright.loops.llvm.loops import nests
 from tilewright.loops.llvm.module import ParsedModule, read_module
@@ -34,6 +34,6 @@ def sections() -> dict[tuple[str, str], str]:
     return {(head.split()[0], head.split()[1]): body.strip("\n") for head, _, body in parts}
 
 
-@pytest.mark.parametrize(("name", "function"), sections())
+@looped(("name", "function"), sections())
 def test_nests(name: str, function: str) -> None:
     assert found(name, function) == sections()[name, function]

@@ -10,7 +10,7 @@ from nest_oracle import Memory, evaluated, run_nest, run_product
 from nest_text import Layout, nest_of
 from recognised_nests import RECOGNISED
 from refused_nests import REFUSED
-from shares import share
+from shares import looped, share
 
 from tilewright.loops.nests.nest import (
     CountedLoop,
@@ -74,7 +74,7 @@ def test_recognised(row: Row) -> None:
         same_results(nest, product, numbers)
 
 
-@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.name)
+@looped("row", REFUSED)
 def test_refused(row: Row) -> None:
     _, refusal = found_in(row.text, row.layouts)
     assert isinstance(refusal, Refusal), refusal

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from assembly_text import AssemblyLoop, innermost_loops, vector_stack_moves
 from numpy.typing import NDArray
+from shares import looped
 from support import ARCH, FENV, ROOT, host_rows, no_flags
 from tiers import crossed, first_of, named
 
@@ -327,7 +328,7 @@ SPECIAL: dict[str, tuple[float, float, float, float]] = {
 
 @each_dtype
 @each_kind
-@pytest.mark.parametrize("name", SPECIAL)
+@looped("name", SPECIAL)
 def test_special_values(name: str, dtype: DType, isa: Isa, fused: bool) -> None:
     found = native(write_of(name), dtype, isa, fused=fused)(
         np.array([-INF, -0.0, 0.0, INF, NAN], dtype.numpy)
@@ -490,7 +491,7 @@ def instructions_of(target: str) -> tuple[object, ...]:
 
 @each_dtype
 @pytest.mark.parametrize("target", first_of(targets(), instructions_of))
-@pytest.mark.parametrize("name", [*ULPS, *EXACT])
+@looped("name", [*ULPS, *EXACT])
 def test_every_target_without_calls_spills_or_scalars(name: str, dtype: DType, target: str) -> None:
     assert not CALL.search(assembly(name, dtype, target))
     assert not spills(loop_of(name, dtype, target))
@@ -518,8 +519,8 @@ def test_calls_spills_and_scalars_are_found(target: str) -> None:
 
 
 @each_dtype
-@pytest.mark.parametrize("where", ELSEWHERE)
-@pytest.mark.parametrize("name", [*ULPS, *EXACT])
+@looped("where", ELSEWHERE)
+@looped("name", [*ULPS, *EXACT])
 def test_instruction_sets_without_a_row(name: str, dtype: DType, where: str) -> None:
     triple, cpu, features = ELSEWHERE[where]
     target = target_machine(triple, cpu, features)
@@ -529,7 +530,7 @@ def test_instruction_sets_without_a_row(name: str, dtype: DType, where: str) -> 
 
 
 @each_dtype
-@pytest.mark.parametrize("name", [*ULPS, *EXACT])
+@looped("name", [*ULPS, *EXACT])
 def test_no_function_of_a_library_is_asked_for(name: str, dtype: DType) -> None:
     module = Module("math", "x86_64-unknown-linux-gnu", "")
     text = loop_text(module, write_of(name), dtype, 4, fused=True)

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from shares import looped
 
 from tilewright.micro.packing.transpose import Network, network, perfect_shuffle
 
@@ -19,8 +20,8 @@ def shuffled(left: NDArray[np.int64], right: NDArray[np.int64], lanes: tuple[int
     return np.concatenate((left, right))[list(lanes)]
 
 
-@pytest.mark.parametrize(("lanes", "count"), list(product(WIDTHS, WIDTHS)))
-@pytest.mark.parametrize("part", PARTS)
+@looped(("lanes", "count"), list(product(WIDTHS, WIDTHS)))
+@looped("part", PARTS)
 def test_the_network_transposes(lanes: int, count: int, part: int) -> None:
     check_network(network(lanes, count, part), lanes, count)
 
@@ -52,7 +53,7 @@ def check_network(plan: Network, lanes: int, count: int) -> None:
     np.testing.assert_array_equal(np.array(found), block.T)
 
 
-@pytest.mark.parametrize(("lanes", "count"), list(product(WIDTHS, WIDTHS)))
+@looped(("lanes", "count"), list(product(WIDTHS, WIDTHS)))
 def test_one_round_per_power_of_two(lanes: int, count: int) -> None:
     plan = network(lanes, count, 4)
     square = min(lanes, count)
@@ -63,8 +64,8 @@ def test_one_round_per_power_of_two(lanes: int, count: int) -> None:
     assert sorted(number for group in plan.joined for number in group) == list(range(count))
 
 
-@pytest.mark.parametrize("lanes", WIDTHS[1:])
-@pytest.mark.parametrize("part", PARTS)
+@looped("lanes", WIDTHS[1:])
+@looped("part", PARTS)
 def test_a_square_interleaves_inside_128_bits_and_deals_beyond(lanes: int, part: int) -> None:
     """The forms that are one instruction on every row: no lane leaves its part, or whole parts do."""
     part = min(part, lanes)

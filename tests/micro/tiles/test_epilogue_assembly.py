@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 import pytest
+from uncompiled import uncompiled
 
 import tilewright as tw
 
@@ -18,7 +19,7 @@ SPILL = re.compile(r"%zmm\d+, -?\d*\(%r[sb]p\)")
 @cache
 def functions(epilogue: str) -> dict[str, str]:
     """The functions of a kernel for znver5, by name."""
-    kernel = tw.compile(tw.Gemm(epilogue=epilogue, strategy="packing"), target="znver5")
+    kernel = uncompiled(tw.Gemm(epilogue=epilogue, strategy="packing"), "znver5")
     parts = re.split(r"^([A-Za-z]\w*):[^\n]*\n", kernel.assembly, flags=re.MULTILINE)
     return {name: text.split(".cfi_endproc")[0] for name, text in zip(parts[1::2], parts[2::2], strict=True)}
 

@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shares import looped
 
 from tilewright.ir.nodes import Tile
 from tilewright.machine.catalog import find_machine, targets
@@ -72,8 +73,8 @@ def test_row_variants(mr: int, variants: tuple[int, ...]) -> None:
 # --- columns --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
-@pytest.mark.parametrize("vectors", [1, 2, 3, 6])
+@looped("isa", ISAS)
+@looped("vectors", [1, 2, 3, 6])
 def test_parts_cover_every_number_of_columns(isa: Isa, vectors: int) -> None:
     unit = Dispatch(kernel(isa, 6, vectors))
     lanes = isa.lanes(F32)
@@ -164,8 +165,8 @@ def test_chunks_tile_the_run(count: int, lanes: int) -> None:
     assert position == count
 
 
-@pytest.mark.parametrize("name", targets())
-@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@looped("name", targets())
+@looped("dtype", [F32, F64])
 def test_chunks_of_equal_width_stand_together(name: str, dtype: DType) -> None:
     """The transposing pack loops over the chunks of a width from the first to the last of them."""
     machine = find_machine(name)

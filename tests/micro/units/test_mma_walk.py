@@ -11,6 +11,8 @@ import pytest
 from assembly_text import AssemblyLoop, functions, innermost_loops, vector_stack_moves
 from mma_tiles import GRID, label
 from mma_walks import MACHINE, TILES, Walk
+from shares import looped
+from uncompiled import uncompiled
 
 import tilewright as tw
 from tilewright.errors import ToolMissing
@@ -41,7 +43,7 @@ def main_loop(tile: TileFma, steps: int | None = None) -> AssemblyLoop:
 
 
 @each_tile
-@pytest.mark.parametrize("steps", [None, 64])
+@looped("steps", [None, 64])
 def test_a_turn_is_multiplies_and_loads_by_pairs(tile: TileFma, steps: int | None) -> None:
     loop = main_loop(tile, steps)
     counts, (down, across) = loop.counts, GRID
@@ -66,7 +68,7 @@ def test_loads_stand_between_multiplies(tile: TileFma) -> None:
 
 
 @each_tile
-@pytest.mark.parametrize("steps", [None, 3, 9, 64])
+@looped("steps", [None, 3, 9, 64])
 def test_accumulators_stay_in_the_unit(tile: TileFma, steps: int | None) -> None:
     """None moves in a loop, none is primed from vectors, and each is read once."""
     for loop in innermost_loops(assembly(tile, steps), MACHINE.triple):
@@ -108,7 +110,7 @@ def test_share_of_the_unit(a: str, b: str | None, out: str | None, share: float)
     except ToolMissing as missing:
         pytest.skip(str(missing))
     problem = tw.Gemm(dtype=a, b_dtype=b, out_dtype=out, strategy="packing")
-    loops = estimate_kernel(tw.compile(problem, MACHINE.name)).loops
+    loops = estimate_kernel(uncompiled(problem, MACHINE.name)).loops
 
     def multiplies(loop: LoopEstimate) -> int:
         return loop.multiplies

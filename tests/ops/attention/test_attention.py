@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from attention_cases import Call, bshd, normal, packed_call, paged_call, quantised_call, random_call
-from shares import share
+from shares import looped, share
 from support import LAYOUTS, Array, unaligned
 from tiers import crossed
 
@@ -93,8 +93,8 @@ def plain(*, heads: int = 4, kv_heads: int = 2, queries: int = 9, keys: int = 33
 # --- strides, conversions ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-@pytest.mark.parametrize("operand", range(3))
+@looped("name", LAYOUTS)
+@looped("operand", range(3))
 def test_strides(name: str, operand: int) -> None:
     call = plain()
     operands = [call.q, call.k, call.v]
@@ -206,8 +206,8 @@ def test_out_of_another_type() -> None:
 # --- masks ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(33,), (9, 1), (1, 33), (4, 1, 33), (2, 1, 9, 33), (2, 4, 1, 1), ()])
-@pytest.mark.parametrize("logical", [True, False])
+@looped("shape", [(33,), (9, 1), (1, 33), (4, 1, 33), (2, 1, 9, 33), (2, 4, 1, 1), ()])
+@looped("logical", [True, False])
 @each_strategy
 def test_masks_broadcast(shape: tuple[int, ...], logical: bool, strategy: AttentionStrategyName) -> None:
     call = plain()
@@ -302,7 +302,7 @@ def test_a_sink_of_rows_that_see_nothing(strategy: AttentionStrategyName) -> Non
 
 
 @each_strategy
-@pytest.mark.parametrize("axis", ["batch", "heads", "queries", "keys", "d", "value_dim"])
+@looped("axis", ["batch", "heads", "queries", "keys", "d", "value_dim"])
 def test_sizes_of_zero(axis: str, strategy: AttentionStrategyName) -> None:
     sizes = {"batch": 2, "heads": 4, "queries": 3, "keys": 5, "d": 8, "value_dim": 6, axis: 0}
     b, h, queries, keys, d, value_dim = sizes.values()
@@ -324,7 +324,7 @@ def test_heads_larger_than_any_kernel() -> None:
 
 
 @each_strategy
-@pytest.mark.parametrize("shape", [(), (2,), (3, 2), (3, 2, 1), (1, 2, 21), (3, 2, 21, 1)])
+@looped("shape", [(), (2,), (3, 2), (3, 2, 1), (1, 2, 21), (3, 2, 21, 1)])
 def test_scales_by_head_and_token(shape: tuple[int, ...], strategy: AttentionStrategyName) -> None:
     rng = np.random.default_rng(11)
     call = Call(

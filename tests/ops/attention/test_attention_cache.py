@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from attention_cases import bshd
+from shares import looped
 from support import Array
 
 import tilewright as tw
@@ -60,9 +61,9 @@ def appended(cache: Array, rows: Array, before: list[int], counts: list[int]) ->
     return found
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8])
-@pytest.mark.parametrize("layout", ["bhsd", "bshd"])
-@pytest.mark.parametrize(
+@looped("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8])
+@looped("layout", ["bhsd", "bshd"])
+@looped(
     ("before", "counts"),
     [(5, None), (0, 4), ([5, 5, 5], [4, 4, 4]), ([0, 3, 8], None), ([2, 12, 0], [4, 0, 1])],
 )
@@ -220,7 +221,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("bad", BAD, ids=lambda bad: f"{bad.kind.__name__}-{bad.words}")
+@looped("bad", BAD)
 def test_refused_before_anything_is_written(bad: Bad) -> None:
     k_cache, v_cache = caches()
     before = k_cache.copy(), v_cache.copy()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shares import looped
 from support import filled
 
 import tilewright as tw
@@ -187,7 +188,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("bad", BAD, ids=lambda bad: f"{bad.kind.__name__}-{bad.words[0]}")
+@looped("bad", BAD)
 def test_refused_before_anything_is_written(bad: Bad) -> None:
     q = bad.arguments[0]
     shape = (*q.shape[:-1], 6) if isinstance(q, np.ndarray) else (2, 6)

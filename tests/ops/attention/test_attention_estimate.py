@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from uncompiled import uncompiled
 
-import tilewright as tw
 from tilewright.errors import ToolMissing
 from tilewright.ops.attention.problem import Attention
 from tilewright.tools.explore.mca import estimate_kernel, find_tool
@@ -19,7 +19,7 @@ def test_both_inner_loops_keep_the_multiply_unit_of_a_neoverse_busy() -> None:
         find_tool()
     except ToolMissing as missing:
         pytest.skip(str(missing))
-    loops = estimate_kernel(tw.compile(Attention(64), "neoverse-v2")).loops
+    loops = estimate_kernel(uncompiled(Attention(64), "neoverse-v2")).loops
     tallest = max(loop.multiplies for loop in loops)
     inner = [loop for loop in loops if loop.multiplies == tallest]
     assert {loop.function for loop in inner} == {

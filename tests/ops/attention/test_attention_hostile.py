@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shares import looped
 from support import filled, run_python
 
 import tilewright as tw
@@ -24,8 +25,8 @@ Q, K, V = (filled((2, 8, 8), seed=seed) for seed in range(3))
 MOST = 2**63 - 1
 
 
-@pytest.mark.parametrize("side", ["cu_seqlens_q", "cu_seqlens_k"])
-@pytest.mark.parametrize(
+@looped("side", ["cu_seqlens_q", "cu_seqlens_k"])
+@looped(
     "offsets",
     [
         [0, MOST, -2, 5],
@@ -38,7 +39,6 @@ MOST = 2**63 - 1
         np.array([0, 8.0]),
         np.array([False, True]),
     ],
-    ids=str,
 )
 def test_offsets_whose_differences_wrap(side: str, offsets: Any) -> None:
     """Refused by each function that takes them, before the kernel reads anything."""

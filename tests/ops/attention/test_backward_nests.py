@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 import pytest
 from backward_calls import Case, Drawn, draw, errors_of, sizes_of
+from shares import looped
 from tiers import crossed
 
 from tilewright.ir.interpret import interpret
@@ -93,8 +94,8 @@ def test_text_is_read_back(dtype: str) -> None:
     assert parse_program(print_program(program)) == program
 
 
-@pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.parametrize("head", [16, 64, 128, 512, 1024])
+@looped("name", MACHINES)
+@looped("head", [16, 64, 128, 512, 1024])
 def test_scratch_does_not_grow_with_lengths(head: int, name: str) -> None:
     """Nothing of the size of the scores: at most a few MiB for each thread."""
     machine = find_machine(name)

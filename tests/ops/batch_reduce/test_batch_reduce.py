@@ -432,7 +432,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG)
+@looped("wrong", WRONG)
 @each_mode
 def test_operands_that_do_not_fit(wrong: str, mode: str) -> None:
     changed, kind, words = WRONG[wrong]

@@ -19,8 +19,8 @@ from assembly_text import (
     without_comment,
 )
 from tiers import crossed
+from uncompiled import uncompiled
 
-import tilewright as tw
 from tilewright.machine.catalog import find_machine
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 
@@ -45,7 +45,7 @@ def accumulators(loop: AssemblyLoop) -> set[str]:
 
 @pytest.mark.parametrize("name", ["neoverse-v2", "neoverse-n1"])
 def test_the_kernel_of_64_depths(name: str) -> None:
-    kernel = tw.compile(BatchReduceGemm(16, 6, 64, 1), name)
+    kernel = uncompiled(BatchReduceGemm(16, 6, 64, 1), name)
     (loop,) = multiplying_loops(kernel)
     assert loop.counts["fmla"] % 24 == 0
     depths = loop.counts["fmla"] // 24
@@ -64,7 +64,7 @@ def test_the_kernel_of_64_depths(name: str) -> None:
 
 def test_the_kernel_of_one_depth() -> None:
     """Straight code: 24 multiply-adds on 24 accumulators."""
-    kernel = tw.compile(BatchReduceGemm(16, 6, 1, 1), "neoverse-v2")
+    kernel = uncompiled(BatchReduceGemm(16, 6, 1, 1), "neoverse-v2")
     assert multiplying_loops(kernel) == []
     whole = instructions(kernel)
     assert whole.counts["fmla"] == len(accumulators(whole)) == 24
@@ -96,7 +96,7 @@ TILES: dict[tuple[str, BatchReduceGemm], set[int]] = {
 @pytest.mark.parametrize(("name", "problem"), TILES, ids=str)
 def test_depth_loops(name: str, problem: BatchReduceGemm) -> None:
     """Each depth multiplies once per accumulator; the loops use all tiles, and the stack for no vector."""
-    kernel = tw.compile(problem, name)
+    kernel = uncompiled(problem, name)
     wanted = TILES[name, problem]
     lanes = find_machine(name).isa.lanes(problem.dtype)
     assert wanted == {
@@ -119,7 +119,7 @@ def test_depth_loops(name: str, problem: BatchReduceGemm) -> None:
 @pytest.mark.parametrize("name", ["znver5", "sapphirerapids"])
 def test_the_depth_loop_of_64_columns(name: str) -> None:
     """Per depth 4 vectors of A, and for each of the 6 or 5 columns of B one broadcast and 4 multiply-adds."""
-    loops = multiplying_loops(tw.compile(BatchReduceGemm(64, 64, 64), name))
+    loops = multiplying_loops(uncompiled(BatchReduceGemm(64, 64, 64), name))
     for columns in (6, 5):
         of_tile = [loop for loop in loops if multiplies(loop) % (4 * columns) == 0]
         assert of_tile
@@ -155,7 +155,7 @@ KNOWN_SPILLS = {
 )
 def test_no_accumulator_is_spilled(name: str, dtype: str, sizes: tuple[int, int, int, int], a: str) -> None:
     """No loop that multiplies stores a vector on the stack (loads may be those of a packed panel)."""
-    kernel = tw.compile(BatchReduceGemm(*sizes, dtype, a=a), name)
+    kernel = uncompiled(BatchReduceGemm(*sizes, dtype, a=a), name)
     for loop in multiplying_loops(kernel):
         stores = loop.matching(r"^v?mov\w+\s+%[xyz]mm\d+, .*%rsp|^st[rp]\s+q.*\bsp\b")
         if stores and (name, sizes) in KNOWN_SPILLS:

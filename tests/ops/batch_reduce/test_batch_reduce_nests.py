@@ -175,8 +175,8 @@ def odd_sizes(lanes: int) -> list[tuple[int, int, int, int]]:
     ]
 
 
-@pytest.mark.parametrize("name", targets())
-@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@looped("name", targets())
+@looped("dtype", [F32, F64])
 def test_interpreted_nest_equals_the_reference(name: str, dtype: DType) -> None:
     """Layouts, beta and batches; the next machine takes the next share, which 5 spreads over all of them."""
     machine, first = find_machine(name), targets().index(name) + 2 * (dtype is F64)

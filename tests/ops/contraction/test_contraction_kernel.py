@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from shares import share
 from support import Array, filled, rough, within
 from tiers import draws
+from uncompiled import uncompiled
 
 import tilewright as tw
 from tilewright.errors import (
@@ -30,7 +31,6 @@ from tilewright.ir.interpret import interpret
 from tilewright.ir.nodes import Space
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
-from tilewright.machine.catalog import find_machine
 from tilewright.ops.contraction.dimension import Dimension
 from tilewright.ops.contraction.kernel import ContractionKernel
 from tilewright.ops.contraction.main import FirstTouch
@@ -66,7 +66,7 @@ def test_random_contractions(random: Random) -> None:
 
 def interpreted(case: Case, target: str, threads: int) -> Array:
     """What tile IR for a machine leaves in out."""
-    kernel = ContractionKernel.compiled(case.problem, find_machine(target))
+    kernel = uncompiled(case.problem, target)
     program = kernel.nest
     assert parse_program(print_program(program)) == program
     sizes = dict(zip(open_sizes(case.problem), case.sizes, strict=True))

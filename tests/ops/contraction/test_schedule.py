@@ -106,8 +106,8 @@ def memory_after(contraction: Contraction, seed: int = 0) -> Array:
     return out
 
 
-@pytest.mark.parametrize("until", [step.name for step in PASSES])
-@pytest.mark.parametrize("name", [name for name in CASES if name not in LARGE])
+@looped("until", [step.name for step in PASSES])
+@looped("name", [name for name in CASES if name not in LARGE])
 def test_no_pass_changes_the_result(name: str, until: str) -> None:
     given, machine = CASES[name]
     found = schedule(given, machine, until=until)

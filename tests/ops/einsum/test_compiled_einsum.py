@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from shares import looped
 from support import Array, filled
 
 import tilewright as tw
@@ -52,8 +53,8 @@ def operands(text: str, sizes: tuple[int, ...], dtype: Any = "f8") -> list[Array
     return [filled(tuple(sizes[ord(label) - first] for label in term), dtype, 1) for term in terms]
 
 
-@pytest.mark.parametrize("optimize", [True, False, "greedy", "auto"])
-@pytest.mark.parametrize(("text", "sizes", "subscripts"), TREES)
+@looped("optimize", [True, False, "greedy", "auto"])
+@looped(("text", "sizes", "subscripts"), TREES)
 def test_trees(text: str, sizes: tuple[int, ...], subscripts: str, optimize: Any) -> None:
     given = operands(text, sizes)
     expected = np.einsum(subscripts, *given)

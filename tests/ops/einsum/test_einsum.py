@@ -190,7 +190,7 @@ CALLS: list[tuple[Any, ...]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(CALLS)))
+@looped("number", range(len(CALLS)))
 def test_calls(number: int) -> None:
     check(*CALLS[number])
 
@@ -245,10 +245,8 @@ def test_types_asked_for() -> None:
     assert np.array_equal(narrow, out)
 
 
-@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.int4, ml_dtypes.uint4])
-@pytest.mark.parametrize(
-    "text", ["ij,jk->ki", "ij,ij->ij", "ij->j", "ijk->j", "ii->i", "ij,jk,kl->il", "ij,k->i"]
-)
+@looped("dtype", [ml_dtypes.bfloat16, ml_dtypes.int4, ml_dtypes.uint4])
+@looped("text", ["ij,jk->ki", "ij,ij->ij", "ij->j", "ijk->j", "ii->i", "ij,jk,kl->il", "ij,k->i"])
 def test_types_that_numpy_has_no_einsum_of(dtype: type, text: str) -> None:
     given: list[Array] = [abs(array).astype(dtype) for array in operands(text, {}, "f4")]
     expected = np.einsum(text, *(array.astype("i8") for array in given))
@@ -264,8 +262,8 @@ def test_sums_before_a_product_are_not_rounded() -> None:
     assert np.array_equal(tw.einsum("ij,kj->i", a, b), np.array([390.625], "f2"))
 
 
-@pytest.mark.parametrize("text", ["i->", "ij->i", "ij->j", "ij->"])
-@pytest.mark.parametrize("shape", [(40000, 2), (2, 40000), (5, 40000), (40000, 5)])
+@looped("text", ["i->", "ij->i", "ij->j", "ij->"])
+@looped("shape", [(40000, 2), (2, 40000), (5, 40000), (40000, 5)])
 def test_long_sums(text: str, shape: tuple[int, int]) -> None:
     a = rough(shape if "j" in text else (shape[0] * shape[1],))
     found, exact = tw.einsum(text, a), np.einsum(text, a.astype("f8"))
@@ -314,8 +312,8 @@ def test_a_kept_call_does_not_serve_another_type() -> None:
 # --- what NumPy lets callers write ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order", ["c", "f", "a", "k", "C", "F", "A", None, b"F"])
-@pytest.mark.parametrize(
+@looped("order", ["c", "f", "a", "k", "C", "F", "A", None, b"F"])
+@looped(
     ("text", "shapes"),
     [
         ("...ft,mf->...mt", [(2, 3, 5), (4, 3)]),

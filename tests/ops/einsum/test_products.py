@@ -58,7 +58,7 @@ CALLS: list[tuple[str, tuple[int, ...], tuple[int, ...], tuple[Any, ...]]] = [
 
 
 @looped("dtype", DTYPES)
-@pytest.mark.parametrize(("function", "a", "b", "rest"), CALLS)
+@looped(("function", "a", "b", "rest"), CALLS)
 def test_like_numpy(
     function: str, a: tuple[int, ...], b: tuple[int, ...], rest: tuple[Any, ...], dtype: str
 ) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given as examples_of
 from hypothesis import strategies as st
+from shares import looped
 
 from tilewright.errors import (
     MalformedTree,
@@ -96,7 +97,7 @@ WRONG: list[tuple[str, type[TilewrightError], int]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "kind", "column"), WRONG)
+@looped(("text", "kind", "column"), WRONG)
 def test_the_wrong_character_is_pointed_at(text: str, kind: type[TilewrightError], column: int) -> None:
     with pytest.raises(kind) as caught:
         parse_tree(text)

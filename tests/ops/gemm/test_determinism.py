@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shares import looped
 from support import LAYOUTS, Array, host_rows, rough, unaligned
 from tiers import pairwise
 
@@ -133,9 +134,9 @@ def test_one_column_of_a_batch(dtype: type) -> None:
         assert same_bits(together[index, 3, 0], tw.matmul(a[index, 3], b[index][:, 0]))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (0.3, 0.7), (-1.7, 1.0)])
-@pytest.mark.parametrize("k", [9, 1500])
+@looped("layout", LAYOUTS)
+@looped(("alpha", "beta"), [(1.0, 0.0), (0.3, 0.7), (-1.7, 1.0)])
+@looped("k", [9, 1500])
 def test_layout_of_out(layout: str, alpha: float, beta: float, k: int) -> None:
     a, b, c = rough((29, k), seed=1), rough((k, 70), seed=2), rough((29, 70), seed=3)
     expected = tw.matmul(a, b, out=c.copy(), alpha=alpha, beta=beta)

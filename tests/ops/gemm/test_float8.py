@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from shares import looped
 from tiers import crossed
 
 import tilewright as tw
@@ -58,8 +59,8 @@ def test_products_are_of_the_type_of_their_operands(dtype: DType) -> None:
     assert_same(found, a.astype(np.float64) @ b.astype(np.float64))
 
 
-@pytest.mark.parametrize(("a", "b"), list(product(TYPES, (*TYPES, F32, BF16))), ids=str)
-@pytest.mark.parametrize("sizes", [(1, 1, 1), (3, 5, 2), (1, 70, 90), (70, 1, 33), (65, 130, 257)])
+@looped(("a", "b"), list(product(TYPES, (*TYPES, F32, BF16))))
+@looped("sizes", [(1, 1, 1), (3, 5, 2), (1, 70, 90), (70, 1, 33), (65, 130, 257)])
 def test_sums_are_exact(a: DType, b: DType, sizes: tuple[int, int, int]) -> None:
     m, n, k = sizes
     left, right = wholes(a, m, k), wholes(b, k, n)

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from shares import share
+from shares import looped, share
 from tiers import crossed, draws, named
 
 from tilewright.ir.interpret import Run, interpret
@@ -483,9 +483,9 @@ def test_what_auto_packs(sizes: tuple[int, int, int, int], monkeypatch: pytest.M
 # --- scratch, and a column-major C --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", Strategy, ids=lambda strategy: strategy.value)
-@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
-@pytest.mark.parametrize("kc", [1, 8, 12, 512])
+@looped("strategy", Strategy)
+@looped("dtype", [F32, F64])
+@looped("kc", [1, 8, 12, 512])
 def test_scratch_is_exactly_the_blocks(kc: int, strategy: Strategy, dtype: DType) -> None:
     problem = Gemm(dtype=dtype, a="strided", b="strided", c="strided", strategy=strategy)
     blocking = replace(WIDE, kc=kc)

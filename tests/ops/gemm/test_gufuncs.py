@@ -79,7 +79,7 @@ def same(found: Any, expected: Any) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize(("function", "operands", "keywords"), CALLS)
+@looped(("function", "operands", "keywords"), CALLS)
 def test_like_numpy(function: str, operands: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     expected = getattr(np, function)(*operands, **keywords)
     found = getattr(tw, function)(*operands, **keywords)
@@ -109,7 +109,7 @@ OUTS: list[tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...], dict[st
 ]
 
 
-@pytest.mark.parametrize(("function", "a", "b", "shape", "keywords"), OUTS)
+@looped(("function", "a", "b", "shape", "keywords"), OUTS)
 @looped("dtype", ["f4", "f8", "c8", "?", "u2"])
 @looped("tupled", [False, True])
 def test_out_to_which_the_result_broadcasts(
@@ -206,7 +206,7 @@ BAD: list[tuple[str, dict[str, Any], type[TilewrightError], type[Exception]]] = 
 ]
 
 
-@pytest.mark.parametrize(("function", "keywords", "kind", "builtin"), BAD)
+@looped(("function", "keywords", "kind", "builtin"), BAD)
 def test_bad_keywords(
     function: str, keywords: dict[str, Any], kind: type[TilewrightError], builtin: type[Exception]
 ) -> None:

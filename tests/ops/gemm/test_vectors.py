@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from shares import looped
 from support import FENV, Array, assert_accurate, filled, host_rows, no_flags, rough
 from tiers import pairwise
 
@@ -186,7 +187,7 @@ def test_special_scalars(row: str, dtype: str) -> None:
 
 @each_row
 @each_dtype
-@pytest.mark.parametrize("signs", [(1, 1), (-1, 1), (1, -1), (-1, -1)], ids=str)
+@looped("signs", [(1, 1), (-1, 1), (1, -1), (-1, -1)])
 def test_signed_zeros(row: str, dtype: str, signs: tuple[int, int]) -> None:
     """A sum starts from +0, so products of either sign that are 0 leave it there."""
     code = kernel(row, dtype)

@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from shares import looped
 from support import Array
 
 import tilewright as tw
@@ -36,8 +37,8 @@ def formula(x: Array) -> tuple[Array, Array]:
     return np.clip(np.rint(wide / scales[:, None]), -127, 127).astype(np.int8), scales
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("k", [0, 1, 7, 15, 16, 17, 63, 64, 65, 129, 1000])
+@looped("dtype", TYPES)
+@looped("k", [0, 1, 7, 15, 16, 17, 63, 64, 65, 129, 1000])
 def test_the_formula_to_the_bit(k: int, dtype: np.dtype[np.generic]) -> None:
     x = data((5, k), dtype, k) * np.array([[1], [1e-3], [100], [0], [1]]).astype(dtype)
     rows = tw.quantize_rows(x)

@@ -87,7 +87,7 @@ def test_shapes(a: tuple[int, ...], b: tuple[int, ...], dtype: type) -> None:
     like_numpy(rough(a, dtype, 1), rough(b, dtype, 2))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("a", "b"),
     [
         ("f4", "f8"),
@@ -103,7 +103,7 @@ def test_shapes(a: tuple[int, ...], b: tuple[int, ...], dtype: type) -> None:
         (">i4", "f8"),
     ],
 )
-@pytest.mark.parametrize("shape", [((3, 4), (4, 5)), ((4,), (4,)), ((2, 3, 4), (4, 5))])
+@looped("shape", [((3, 4), (4, 5)), ((4,), (4,)), ((2, 3, 4), (4, 5))])
 def test_mixed_dtypes(a: str, b: str, shape: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     like_numpy(filled(shape[0], a, 1), filled(shape[1], b, 2))
 

@@ -132,7 +132,7 @@ def refused(bad: Bad) -> Iterator[None]:
         assert word in str(caught.value)
 
 
-@pytest.mark.parametrize("bad", BAD, ids=lambda bad: f"{bad.kind.__name__}-{bad.words[0]}")
+@looped("bad", BAD)
 def test_refusals(bad: Bad) -> None:
     """With the out of the call, or with one of the right shape full of a pattern."""
     arguments, keywords = bad.arguments, bad.keywords

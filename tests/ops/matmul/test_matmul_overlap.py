@@ -38,7 +38,7 @@ VIEWS: dict[str, Views] = {
 }
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@looped("name", VIEWS)
 @looped("dtype", [np.float32, np.float64])
 @looped(("alpha", "beta"), [(1.0, 0.0), (2.0, 0.0), (1.0, 1.0), (-0.5, 2.0), (0.0, 0.5)])
 def test_overlap(name: str, dtype: type, alpha: float, beta: float) -> None:

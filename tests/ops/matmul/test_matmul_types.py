@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from shares import looped
 from support import Array
 
 import tilewright as tw
@@ -43,8 +44,8 @@ def assert_close(found: Array, a: Array, b: Array, roundoff: float, of_sums: flo
     assert (np.abs(found.astype(exact.dtype) - exact) <= bound + 2.0**-25).all()
 
 
-@pytest.mark.parametrize("dtype", [*INTEGERS, "?"])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@looped("dtype", [*INTEGERS, "?"])
+@looped("shape", SHAPES)
 def test_integers_are_numpys(dtype: str, shape: tuple[int, int, int]) -> None:
     m, n, k = shape
     a, b = random((m, k), dtype, 1), random((k, n), dtype, 2)
@@ -77,8 +78,8 @@ def test_extremes_of_bytes_in_int32(left: str, right: str) -> None:
             assert (tw.matmul(a, b, dtype=np.int32) == out).all()
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@looped("dtype", FLOATS)
+@looped("shape", SHAPES)
 def test_floats(dtype: str, shape: tuple[int, int, int]) -> None:
     m, n, k = shape
     a, b = random((m, k), dtype, 1), random((k, n), dtype, 2)

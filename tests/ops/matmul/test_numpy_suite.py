@@ -52,7 +52,8 @@ def test_numpys_own_tests(tmp_path: Path) -> None:
         "no:cacheprovider",
         "-W",
         "ignore",
-        "--tb=short",
+        # Failures that are expected are formatted too. Each takes half a second in pytest's own style.
+        "--tb=native",
         "-k",
         " or ".join(f"({word})" for word in WORDS),
     ]

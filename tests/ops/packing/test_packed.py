@@ -17,7 +17,7 @@ import pytest
 from foreign_tiles import foreign_packed
 from hypothesis import given
 from hypothesis import strategies as st
-from shares import EVERY_TEST_RUNS
+from shares import EVERY_TEST_RUNS, looped
 from support import GUARD_PAGES, LAYOUTS, Array, GuardedMemory, unaligned
 from tiers import draws, exhaustive
 
@@ -129,8 +129,8 @@ def test_any_layout_of_the_other_operand_and_of_out(layout: str) -> None:
     assert np.array_equal(out, expected)
 
 
-@pytest.mark.parametrize("batch", [(3,), (2, 3), (1,), (0,)])
-@pytest.mark.parametrize("layout", ["C", "strided", "padded columns", "reversed"])
+@looped("batch", [(3,), (2, 3), (1,), (0,)])
+@looped("layout", ["C", "strided", "padded columns", "reversed"])
 def test_batches(batch: tuple[int, ...], layout: str) -> None:
     a, b = values((*batch, 20, 40), "f32", 1), values((40, 50), "f32", 2)
     assert same_bits(tw.matmul(LAYOUTS[layout](a), tw.pack(b)), tw.matmul(a, b))

@@ -10,7 +10,7 @@ import pytest
 import tilewright as tw
 from tilewright.errors import InvalidChoice, InvalidOperand, UnsupportedArgument
 from tilewright.ops.quantized.affine import to_nearest
-from tilewright.ops.quantized.gptq import _inverse_factor, error_feedback
+from tilewright.ops.quantized.gptq import _inverse_factor, error_feedback, second_moments, shrunk_moments
 from tilewright.ops.quantized.hqq import _shrunk, fitted
 from tilewright.ops.quantized.quantise import quantised
 from tilewright.spec.weights import Weights
@@ -72,8 +72,8 @@ def test_the_proximal_operator() -> None:
     error = np.array([-2, -0.5, -0.01, 0, 1e-30, 0.3, 1], np.float32)
     size = np.abs(error.astype(np.float64))
     with np.errstate(divide="ignore"):
-        expected = np.sign(error) * np.maximum(size - size ** (0.7 - 1) / 3, 0)
-    np.testing.assert_allclose(_shrunk(error, 3.0), expected, rtol=1e-6)
+        expected = np.sign(error) * np.maximum(size - size ** (0.5 - 1) / 3, 0)
+    np.testing.assert_allclose(_shrunk(error, 3.0), expected, rtol=1e-6, atol=1e-7)
     assert _shrunk(error, 3.0)[2:5].tolist() == [0, 0, 0]
 
 
@@ -112,19 +112,29 @@ def test_error_feedback_makes_up_for_errors(form: str) -> None:
     assert errors["gptq"] < 0.75 * errors["hqq"] <= 0.75 * errors["nearest"]
 
 
-def test_the_factor_of_the_inverse() -> None:
-    x = correlated(100, 40)
-    factor = _inverse_factor(x).astype(np.float64)
+@pytest.mark.parametrize("depth", [40, 130])
+def test_the_factor_of_the_inverse(depth: int) -> None:
+    x = correlated(100, depth)
+    factor = _inverse_factor(second_moments(x)).astype(np.float64)
     hessian = x.T.astype(np.float64) @ x
-    hessian += 0.01 * hessian.diagonal().mean() * np.eye(40)
+    hessian += 0.01 * hessian.diagonal().mean() * np.eye(depth)
     assert np.array_equal(factor, np.triu(factor))
-    np.testing.assert_allclose(factor.T @ factor @ hessian, np.eye(40), atol=1e-4)
+    np.testing.assert_allclose(factor.T @ factor @ hessian, np.eye(depth), atol=1e-4)
+
+
+def test_moments_of_few_samples() -> None:
+    moments = second_moments(correlated(100, 40))
+    few, many = shrunk_moments(moments, 4), shrunk_moments(moments, 12 * 99)
+    off = ~np.eye(40, dtype=bool)
+    for found, share in ((few, 0.25), (many, 0.99)):
+        np.testing.assert_allclose(found[off], share * moments[off])
+        assert np.array_equal(found.diagonal(), moments.diagonal())
 
 
 def test_inputs_that_are_zero_leave_rounding_to_nearest() -> None:
     form = Weights.parse("i4g32z")
     w, x = drawn(96, 20), np.zeros((5, 96), np.float32)
-    u, scales, zeros = error_feedback(w, form, x)
+    u, scales, zeros = error_feedback(w, form, second_moments(x))
     for number in range(3):
         rows = slice(32 * number, 32 * number + 32)
         assert np.array_equal(u[rows], to_nearest(w[rows], scales[number], zeros[number], form))

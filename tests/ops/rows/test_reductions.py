@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shares import looped
 from support import FENV, LAYOUTS, Array, no_flags, rough, unaligned
 from tiers import crossed, draws
 
@@ -62,7 +63,7 @@ def test_every_axis(name: str, dtype: DType) -> None:
 
 
 @every_name
-@pytest.mark.parametrize("layout", LAYOUTS)
+@looped("layout", LAYOUTS)
 def test_any_strides_and_out(name: str, layout: str) -> None:
     x = LAYOUTS[layout](rough((33, 70)))
     for axis in (None, 0, 1):
@@ -198,7 +199,7 @@ def test_errors(error: type[Exception], arguments: tuple[Any, ...], given: dict[
 
 
 @every_name
-@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i4"])
+@looped("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i4"])
 def test_integers_and_truth_values(name: str, dtype: str) -> None:
     """NumPy's results in its types; means by kernels of float64, sums of 64 bits by those of einsum."""
     function, like = getattr(tw, name), getattr(np, name)
@@ -218,8 +219,8 @@ def test_integers_and_truth_values(name: str, dtype: str) -> None:
     np.testing.assert_allclose(function(strided, (0, 2)), like(strided, axis=(0, 2)))
 
 
-@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u4", "i8", "f4", "f8"])
-@pytest.mark.parametrize("given", ["?", "i1", "u2", ">i4", "u8", "f4", "f8"])
+@looped("dtype", ["?", "i1", "u1", "i2", "u4", "i8", "f4", "f8"])
+@looped("given", ["?", "i1", "u2", ">i4", "u8", "f4", "f8"])
 def test_sums_in_a_type(given: str, dtype: str) -> None:
     """Elements are converted to it first, as NumPy does; integers wrap around."""
     for shape in ((5, 6, 7), (0, 3, 2), (90, 60)):
@@ -246,7 +247,7 @@ def test_means_in_a_type() -> None:
 
 
 @every_name
-@pytest.mark.parametrize("dtype", [F32, F64, BF16, F16], ids=str)
+@looped("dtype", [F32, F64, BF16, F16])
 def test_no_axes(name: str, dtype: DType) -> None:
     """Of no axes, every element is a number of its own."""
     for x in (rough((3, 4)), rough((3, 4)).T[::-1], np.zeros((0, 3), np.float32)):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shares import looped
 from support import FENV, LAYOUTS, Array, host_rows, no_flags, rough, unaligned
 from tiers import crossed, draws, named, pairwise
 
@@ -98,7 +99,7 @@ def test_every_axis(op: RowOp, dtype: DType) -> None:
 
 
 @every_op
-@pytest.mark.parametrize("layout", LAYOUTS)
+@looped("layout", LAYOUTS)
 def test_any_strides_and_out_of_any_strides(op: RowOp, layout: str) -> None:
     x = LAYOUTS[layout](rough((33, 70)))
     for axis in (0, 1):
@@ -210,8 +211,8 @@ SPECIAL = np.array(
 
 
 @every_op
-@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
-@pytest.mark.parametrize("axis", [0, 1])
+@looped("dtype", [F32, F64])
+@looped("axis", [0, 1])
 def test_special_values(op: RowOp, dtype: DType, axis: int) -> None:
     x = SPECIAL.astype(dtype.numpy)
     rows = [0, 1, 2, 3, 4, 7] if op.takes_eps else list(range(8))

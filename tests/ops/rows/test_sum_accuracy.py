@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shares import looped
 from support import Array
 
 import tilewright as tw
@@ -51,7 +52,7 @@ SHAPES = [
 
 
 @every_dtype
-@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+@looped(("shape", "axis"), SHAPES)
 def test_equal_numbers(shape: tuple[int, int], axis: int, dtype: DType) -> None:
     """Where rounding errors are alike, they would add up in chains of additions."""
     x = np.full(shape, 0.1, np.float64).astype(dtype.numpy)
@@ -143,8 +144,8 @@ EINSUMS = [
 EINSUM_UNITS = {1: 2.0, 2: 12.0}
 
 
-@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
-@pytest.mark.parametrize(("text", "shape", "count"), EINSUMS)
+@looped("dtype", [F32, F64])
+@looped(("text", "shape", "count"), EINSUMS)
 def test_einsum(text: str, shape: tuple[int, ...], count: int, dtype: DType) -> None:
     factors = text.count(",") + 1
     x = np.full(shape, 0.1, dtype.numpy)

@@ -72,7 +72,8 @@ def test_every_combination_of_limits(tokens: int, spread: float) -> None:
         expected = [
             reference(row.tolist(), draw, **options) for row, draw in zip(logits, given_draws, strict=True)
         ]
-        assert (found.dtype, found.tolist()) == (np.int64, expected), options
+        assert found.dtype == np.int64
+        assert found.tolist() == expected, options
 
 
 @draws(200)
@@ -187,17 +188,20 @@ def test_errors() -> None:
     for empty, words in ((np.zeros((3, 0)), "has no token"), (np.float64(3), "has no axis")):
         with pytest.raises(InvalidLogits, match=words):
             tw.sample(empty)
-    for options in (
+    wrong_options: tuple[dict[str, Any], ...] = (
         *({"temperature": value} for value in (-1, np.nan, np.inf, 1j, "1")),
         *({"top_p": value} for value in (0, 1.1, -0.5, np.nan)),
         *({"min_p": value} for value in (-0.1, 1.5, np.nan)),
-    ):
+    )
+    for options in wrong_options:
         with pytest.raises(InvalidScalar, match=next(iter(options))):
             tw.sample(logits, **options)
-    for count in (0, -1, 2.0, "3"):
+    wrong_counts: tuple[Any, ...] = (0, -1, 2.0, "3")
+    for count in wrong_counts:
         with pytest.raises(InvalidSize, match="top_k"):
             tw.sample(logits, top_k=count)
-    for source in (7, np.random, np.random.RandomState(0)):
+    sources: tuple[Any, ...] = (7, np.random, np.random.RandomState(0))
+    for source in sources:
         with pytest.raises(InvalidGenerator, match=r"numpy\.random\.Generator"):
             tw.sample(logits, generator=source)
     with pytest.raises(UnsupportedDtype):

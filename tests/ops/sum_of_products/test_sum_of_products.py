@@ -15,6 +15,7 @@ from product_operands import PROBLEMS, Case, make, shapes, small, strides_of
 from shares import looped, share
 from support import Array, GuardedMemory, rough, unaligned
 from tiers import crossed, named
+from uncompiled import uncompiled
 
 import tilewright as tw
 from tilewright.calls.kernels import kernel_for
@@ -61,8 +62,8 @@ def test_rows_of_other_machines(walk: Walk, factors: int, isa: Isa) -> None:
             np.testing.assert_array_equal(run(kernel, case, shape), case.expected, f"{dtype} {shape}")
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f16", "i8", "c64"])
-@pytest.mark.parametrize(("walk", "factors"), PROBLEMS)
+@looped("dtype", ["f32", "f16", "i8", "c64"])
+@looped(("walk", "factors"), PROBLEMS)
 def test_no_byte_outside_is_touched(walk: Walk, factors: int, dtype: str) -> None:
     memories = [GuardedMemory(1 << 16) for _ in range(3)]
     problem = SumOfProducts(walk, factors, dtype)
@@ -76,9 +77,9 @@ def test_no_byte_outside_is_touched(walk: Walk, factors: int, dtype: str) -> Non
             assert np.array_equal(memories[2].outside(case.arrays[-1]), before)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "bf16", "i32"])
-@pytest.mark.parametrize(("walk", "factors"), [one for one in PROBLEMS if one[0].sums])
-@pytest.mark.parametrize("empty", [2, 4])
+@looped("dtype", ["f32", "bf16", "i32"])
+@looped(("walk", "factors"), [one for one in PROBLEMS if one[0].sums])
+@looped("empty", [2, 4])
 def test_sums_of_nothing_are_zero(walk: Walk, factors: int, dtype: str, empty: int) -> None:
     shape = tuple(0 if axis == empty else 3 for axis in range(5))
     case = make(SumOfProducts(walk, factors, dtype), shape)
@@ -128,7 +129,7 @@ def test_kernels_of_every_row_call_nothing(machine: Machine) -> None:
 
 def test_sums_along_a_row_are_vectors_that_wait_for_nothing() -> None:
     """On AVX-512, a turn of the inner loop adds four vectors from memory to four registers."""
-    kernel = Kernel.compiled(SumOfProducts("along"), find_machine("znver5"))
+    kernel = uncompiled(SumOfProducts("along"), "znver5")
     adds = [
         line for line in kernel.assembly.splitlines() if "vaddps" in line and "zmm" in line and "(" in line
     ]
@@ -138,7 +139,7 @@ def test_sums_along_a_row_are_vectors_that_wait_for_nothing() -> None:
 # --- plans ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("labels", "wanted", "walk", "lengths"),
     [
         (("ijk",), "", "along", (1, 1, 1, 1, 24)),

@@ -15,7 +15,7 @@ import pytest
 from emulated_rows import drawn, emulated_kernel, emulating, every_feature, in_layout, stored
 from hypothesis import given
 from hypothesis import strategies as st
-from shares import share
+from shares import looped, share
 from support import (
     FENV,
     GUARD_PAGES,
@@ -343,7 +343,7 @@ REFUSED: tuple[tuple[type[TilewrightError], tuple[Any, ...], dict[str, Any], str
 )
 
 
-@pytest.mark.parametrize(("kind", "arguments", "options", "words"), REFUSED)
+@looped(("kind", "arguments", "options", "words"), REFUSED)
 def test_refused(
     kind: type[TilewrightError], arguments: tuple[Any, ...], options: dict[str, Any], words: str
 ) -> None:

@@ -12,6 +12,7 @@ from itertools import product
 import pytest
 from assembly_text import innermost_loops, without_comment
 from tiers import crossed, first_of
+from uncompiled import uncompiled
 
 import tilewright as tw
 from tilewright.machine.cache import Cache
@@ -101,7 +102,7 @@ SQUARES = {
 def test_a_square_takes_log2_permutes_a_vector(name: str, dtype: str) -> None:
     """Breuer, tnzr.compile, Listing 7.3.2: 4 loads, 8 permutes, 4 stores for 4x4 words on Neon."""
     side = SQUARES[name, dtype]
-    kernel = tw.compile(tw.Unary("identity", side, side, dtype, b="row"), machine(name))
+    kernel = uncompiled(tw.Unary("identity", side, side, dtype, b="row"), machine(name))
     assert len(matching(kernel, LOADS)) == side
     assert len(matching(kernel, PERMUTES)) == side * (side.bit_length() - 1)
     assert len(matching(kernel, STORES)) == side
@@ -113,7 +114,7 @@ def test_a_square_takes_log2_permutes_a_vector(name: str, dtype: str) -> None:
 
 
 def test_listing_7_3_2() -> None:
-    kernel = tw.compile(tw.Unary("identity", 4, 4, b="row"), "neoverse-v2")
+    kernel = uncompiled(tw.Unary("identity", 4, 4, b="row"), "neoverse-v2")
     text = lines(kernel)
     assert len([line for line in text if re.match(r"ldr\s+q", line)]) == 4
     assert len([line for line in text if re.match(r"zip[12]|trn[12]|mov\s+v", line)]) == 8
@@ -130,7 +131,7 @@ def test_listing_7_3_2() -> None:
 )
 def test_no_call_leaves_the_module(op: UnaryOp, name: str) -> None:
     """No library: every function that is called is defined in the module."""
-    kernel = tw.compile(tw.Unary(op, b="row"), machine(name))
+    kernel = uncompiled(tw.Unary(op, b="row"), machine(name))
     defined = set(re.findall(r"^_?(\w+):", kernel.assembly, re.MULTILINE))
     called = set(re.findall(r"^\s+(?:callq?|bl)\s+_?(\w+)", kernel.assembly, re.MULTILINE))
     assert called <= defined
@@ -140,7 +141,7 @@ def test_no_call_leaves_the_module(op: UnaryOp, name: str) -> None:
 @pytest.mark.parametrize(("name", "op"), list(product(["haswell", "znver5"], ["identity", "gelu"])))
 def test_nothing_is_masked(name: str, op: str) -> None:
     for b in ("col", "row"):
-        text = tw.compile(tw.Unary(op, b=b), name).llvm_ir
+        text = uncompiled(tw.Unary(op, b=b), name).llvm_ir
         assert "llvm.masked" not in text
 
 
@@ -153,7 +154,7 @@ def vectors_of(name: str) -> tuple[object, ...]:
 @pytest.mark.parametrize("name", first_of(targets(), vectors_of))
 def test_loops_hold_whole_registers(name: str) -> None:
     """The longest loop of a copy moves four vectors a turn and spills none."""
-    kernel = tw.compile(tw.Unary("identity"), name)
+    kernel = uncompiled(tw.Unary("identity"), name)
     vectors = [
         sum(bool(re.search(STORES[kernel.machine.arch] + r"|^stp\s+q", line)) for line in loop.instructions)
         for loop in innermost_loops(kernel.assembly, kernel.machine.triple)
@@ -164,20 +165,20 @@ def test_loops_hold_whole_registers(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["znver5", "haswell", "x86-64-v2"])
 def test_streams_write_past_the_caches_and_end_with_a_fence(name: str) -> None:
-    kernel = tw.compile(tw.Unary("identity", 8192, 8192, b="row"), name)
+    kernel = uncompiled(tw.Unary("identity", 8192, 8192, b="row"), name)
     text = kernel.assembly
     assert re.search(r"v?movnt(dq|ps|pd)\s+%[xyz]mm", text)
     assert re.search(r"^\s+(mfence|lock\s)", text, re.MULTILINE)
-    near = tw.compile(tw.Unary("identity", 64, 64, b="row"), name)
+    near = uncompiled(tw.Unary("identity", 64, 64, b="row"), name)
     assert "movnt" not in near.assembly
     assert "fence" not in near.assembly
 
 
 def test_bytes_are_not_streamed_in_pieces() -> None:
     """16 rows of 16 bytes each would leave every combining buffer of the CPU half full."""
-    assert "movnt" not in tw.compile(tw.Unary("identity", 8192, 8192, "i8", b="row"), "znver5").assembly
+    assert "movnt" not in uncompiled(tw.Unary("identity", 8192, 8192, "i8", b="row"), "znver5").assembly
 
 
 def test_lines_of_128_bytes() -> None:
     wide = replace(find_machine("znver5"), l1=Cache(48 << 10, ways=12, line=128))
-    assert "movnt" not in tw.compile(tw.Unary("identity", 8192, 8192, b="row"), wide).assembly
+    assert "movnt" not in uncompiled(tw.Unary("identity", 8192, 8192, b="row"), wide).assembly

@@ -106,7 +106,7 @@ def test_every_path(op: UnaryOp, b: str, dtype: str) -> None:
             check(Unary(op, m, n, dtype, b=b), blocks, shape, gap=number % 3 * 2, lead=number % 5)
 
 
-@pytest.mark.parametrize("target", targets())
+@looped("target", targets())
 def test_every_machine(target: str) -> None:
     for op, b, (dtype, shape) in product(
         ("identity", "gelu"), ("col", "row"), (("f32", (33, 70)), ("f64", (130, 65)))
@@ -121,8 +121,8 @@ def test_moves_of_every_size(dtype: str) -> None:
         check(Unary(op, dtype=dtype, b=b), SMALL, shape, gap=1, lead=2)
 
 
-@pytest.mark.parametrize("steps_a", [(1, 40), (30, 1), (2, 90), (-1, 40), (40, -1)])
-@pytest.mark.parametrize("steps_b", [(1, 40), (30, 1), (3, 80), (-2, -90)])
+@looped("steps_a", [(1, 40), (30, 1), (2, 90), (-1, 40), (40, -1)])
+@looped("steps_b", [(1, 40), (30, 1), (3, 80), (-2, -90)])
 def test_any_strides(steps_a: tuple[int, int], steps_b: tuple[int, int]) -> None:
     problem = Unary("identity", dtype="i32", a="strided", b="strided")
     program = verify(build_unary(problem, SMALL, "kernel"))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from uncompiled import uncompiled
 
-import tilewright as tw
 from tilewright.errors import ModelFailed, NoInnerLoop, ToolMissing
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.tools.explore import mca
@@ -148,19 +148,19 @@ def test_no_model(body: str, reason: str, tmp_path: Path, monkeypatch: pytest.Mo
     script(tmp_path / "llvm-mca", "19.1.7", f"while read line; do :; done\n{body}")
     monkeypatch.setattr(mca, "find_tool", lambda: Tool(str(tmp_path / "llvm-mca"), 19))
     with pytest.raises(ModelFailed, match=reason):
-        estimate_kernel(tw.compile(BatchReduceGemm(16, 6, 64), "znver4"))
+        estimate_kernel(uncompiled(BatchReduceGemm(16, 6, 64), "znver4"))
 
 
 def test_straight_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mca, "find_tool", lambda: Tool("absent", 19))
     with pytest.raises(NoInnerLoop, match="brgemm_f32_16x6x1x1_ccc_neon"):
-        estimate_kernel(tw.compile(BatchReduceGemm(16, 6, 1), "neoverse-v2"))
+        estimate_kernel(uncompiled(BatchReduceGemm(16, 6, 1), "neoverse-v2"))
 
 
 @needs_tool
 def test_seed_002_on_grace() -> None:
     """24 multiply-adds a depth at four a cycle: the model of the Neoverse V2 is kept busy."""
-    (loop,) = estimate_kernel(tw.compile(BatchReduceGemm(16, 6, 64), "neoverse-v2")).loops
+    (loop,) = estimate_kernel(uncompiled(BatchReduceGemm(16, 6, 64), "neoverse-v2")).loops
     assert (loop.multiplies, loop.stores, loop.spills) == (24 * loop.depths, 0, 0)
     assert loop.bound_per_depth == 6
     assert loop.share >= 0.93
@@ -173,7 +173,7 @@ def test_seed_002_on_grace() -> None:
 )
 def test_every_architecture(name: str) -> None:
     """Whole loops go through the tool's assembler, and the bound is that of the multiplies alone."""
-    for loop in estimate_kernel(tw.compile(BatchReduceGemm(64, 64, 64), name)).loops:
+    for loop in estimate_kernel(uncompiled(BatchReduceGemm(64, 64, 64), name)).loops:
         assert loop.spills == 0
         assert 0.3 < loop.share <= 1
 
@@ -181,6 +181,6 @@ def test_every_architecture(name: str) -> None:
 @needs_tool
 def test_a_cpu_without_a_model() -> None:
     with pytest.raises(ModelFailed, match="generic-rv64"):
-        estimate_kernel(tw.compile(BatchReduceGemm(16, 6, 64), "rva23"))
+        estimate_kernel(uncompiled(BatchReduceGemm(16, 6, 64), "rva23"))
     done = subprocess.run([find_tool().path, "--version"], capture_output=True, text=True, check=True)
     assert "riscv64" in done.stdout, "the back end is there"

@@ -6,6 +6,7 @@ import math
 import random
 
 import pytest
+from shares import looped
 
 from tilewright.errors import InvalidSize
 from tilewright.tools.explore.statistics import (
@@ -46,7 +47,7 @@ def test_few_values_give_their_range(count: int) -> None:
     assert median_ranks(count) == (1, count)
 
 
-@pytest.mark.parametrize("count", range(FEWEST_FOR_INTERVAL, 60))
+@looped("count", range(FEWEST_FOR_INTERVAL, 60))
 def test_ranks_are_the_tightest_that_cover(count: int) -> None:
     def coverage(lower: int) -> float:
         return 1 - 2 * sum(math.comb(count, i) for i in range(lower)) / 2.0**count

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from shares import looped
 
 from tilewright.errors import InvalidChoice, UnsupportedDtype
 from tilewright.machine.catalog import CATALOG, find_machine
@@ -45,7 +46,7 @@ def test_other_constants_are_refused() -> None:
         replace(CLASSES[0], constants=("kc",))
 
 
-@pytest.mark.parametrize("machine", [entry.machine for entry in CATALOG], ids=lambda machine: machine.name)
+@looped("machine", [entry.machine for entry in CATALOG])
 def test_what_is_tried_keeps_the_models_rules(machine: Machine) -> None:
     """Every candidate is one that the models take, and shapes are short."""
     now = Situation(machine, TYPES)

@@ -21,10 +21,13 @@ _attention = in_python(attention)
 #: Places of the head axis and of the token axis, by layout.
 _AXES = {"bhsd": (-3, -2), "bshd": (-2, -3)}
 
+#: Scales of rows of int8 caches, by operand.
+_SCALES = {"k": "key_scales", "v": "value_scales"}
+
 #: Operands that attention may have behind q, k and v, by the names of `tilewright.attention`.
 BESIDE = (
     *("mask", "q_lengths", "kv_lengths", "cu_seqlens_q", "cu_seqlens_k", "q_offset"),
-    *("sinks", "alibi_slopes"),
+    *("sinks", "alibi_slopes", "block_table", "key_scales", "value_scales"),
 )
 
 
@@ -50,7 +53,9 @@ class AttentionNode(Node):
         q, k, v = types[:3]
         for name, one in zip("qkv", types, strict=False):
             self.require(len(one.shape) == len(q.shape) >= 2, f"{name} has {len(one.shape)} dimensions")
-            self.require_dtype(one, name, "f", "a floating-point type")
+            scaled = _SCALES.get(name) in self.beside and one.dtype == np.int8
+            if not scaled:
+                self.require_dtype(one, name, "f", "a floating-point type")
         self.require(q.shape[-1] == k.shape[-1], f"q has heads of {q.shape[-1]}, k of {k.shape[-1]}")
         if len(q.shape) > 2:
             heads, tokens = _AXES[self.layout]
@@ -59,7 +64,7 @@ class AttentionNode(Node):
         for name, one in zip(self.beside, types[3:], strict=True):
             if name == "mask":
                 self.require_dtype(one, name, "bf", "bool or a floating-point type")
-            elif name in ("sinks", "alibi_slopes"):
+            elif name in ("sinks", "alibi_slopes", *_SCALES.values()):
                 self.require_dtype(one, name, "f", "a floating-point type")
             else:
                 self.require_dtype(one, name, "iu", "an integer type")
@@ -69,6 +74,14 @@ class AttentionNode(Node):
         """Score by score, in float64."""
         q, k, v = (one.astype(np.float64) for one in arrays[:3])
         beside = dict(zip(self.beside, arrays[3:], strict=True))
+        scales = [beside.pop(name, None) for name in _SCALES.values()]
+        k, v = (
+            one if scale is None else one * scale[..., None]
+            for one, scale in zip((k, v), scales, strict=True)
+        )
+        if "block_table" in beside:
+            table = beside.pop("block_table")
+            k, v = (self._gathered(one, table) for one in (k, v))
         if self.layout == "bshd":
             q, k, v = (np.moveaxis(one, -2, -3) for one in (q, k, v))
         if q.ndim > 2:
@@ -85,6 +98,15 @@ class AttentionNode(Node):
             found = self._one(q, k, v, beside)
         found = np.moveaxis(found, -3, -2) if self.layout == "bshd" else found
         return np.asarray(found, arrays[0].dtype)
+
+    def _gathered(self, pages: Array, table: Array) -> Array:
+        """The keys or values of each sequence, out of its pages."""
+        # Entries of the table behind the last key may be any number.
+        found = pages[np.clip(table, 0, len(pages) - 1)]  # (batch, pages, ...)
+        if self.layout == "bshd":
+            return found.reshape(len(table), -1, *found.shape[3:])
+        found = np.moveaxis(found, 2, 1)
+        return found.reshape(*found.shape[:2], -1, found.shape[-1])
 
     def _one(self, q: Array, k: Array, v: Array, beside: dict[str, Array]) -> Array:
         """Attention of heads first, each sequence with all its keys."""

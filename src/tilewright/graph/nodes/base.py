@@ -63,6 +63,10 @@ class Node(ABC):
         """Places of operands, best first, whose memory the result may take when nothing else reads it."""
         return ()
 
+    def writes(self) -> tuple[int, ...]:
+        """Places of operands that are written to: inputs of the graph, which the caller sees changed."""
+        return ()
+
     def work(self, types: Sequence[ValueType], result: ValueType) -> Polynomial:
         """Floating-point operations, where they decide how long the node takes; 0 for copies and the like."""
         return Polynomial()

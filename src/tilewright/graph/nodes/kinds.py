@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilewright.graph.nodes.attention import AttentionNode
 from tilewright.graph.nodes.base import Node
+from tilewright.graph.nodes.caches import AppendNode
 from tilewright.graph.nodes.elementwise import BinaryNode, CastNode, GatedNode, UnaryNode, WhereNode
 from tilewright.graph.nodes.movement import (
     ConcatenateNode,
@@ -22,6 +23,7 @@ from tilewright.graph.nodes.sources import ConstantNode, InputNode
 NODE_KINDS: dict[str, type[Node]] = {
     kind.__name__.removesuffix("Node").lower(): kind
     for kind in (
+        AppendNode,
         AttentionNode,
         BinaryNode,
         CastNode,

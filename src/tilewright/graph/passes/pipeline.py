@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from tilewright.graph.calibration import Statistics
 from tilewright.graph.network import Network
 from tilewright.graph.passes.common import merge_common
 from tilewright.graph.passes.fold_constants import fold_constants
@@ -26,8 +27,8 @@ class Pass(NamedTuple):
     run: Callable[[Network], Network]
 
 
-def passes(precision: str) -> tuple[Pass, ...]:
-    """The passes for a precision of weights.
+def passes(precision: str, statistics_of: Callable[[Network], Statistics] | None = None) -> tuple[Pass, ...]:
+    """The passes for a precision of weights, and statistics of inputs where there are samples.
 
     Raises
     ------
@@ -48,12 +49,14 @@ def passes(precision: str) -> tuple[Pass, ...]:
         Pass("epilogues", fuse_epilogues),
         Pass("merge-linears", merge_linears),
         Pass("common-again", merge_common),
-        Pass("pack-weights", partial(pack_weights, precision=precision)),
+        Pass("pack-weights", partial(pack_weights, precision=precision, statistics_of=statistics_of)),
     )
 
 
-def run_passes(network: Network, precision: str) -> Network:
+def run_passes(
+    network: Network, precision: str, statistics_of: Callable[[Network], Statistics] | None = None
+) -> Network:
     """The network after all passes."""
-    for one in passes(precision):
+    for one in passes(precision, statistics_of):
         network = one.run(network)
     return network

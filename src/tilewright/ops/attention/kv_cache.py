@@ -26,7 +26,8 @@ from tilewright.errors import (
     NotAnArray,
     UnsupportedDtype,
 )
-from tilewright.ops.attention.append_code import Integers, Move, Places, check_append, copy_rows
+from tilewright.ops.attention.append_code import Integers, Places, check_append
+from tilewright.ops.attention.append_moves import Move, conversion_of, make_moves
 from tilewright.ops.attention.operands import AttentionLayout, heads_first
 from tilewright.ops.attention.sequences import block_table_pages, lengths, paged_side
 from tilewright.ops.quantized.rows import quantised_rows, type_to_quantise
@@ -81,9 +82,11 @@ class _Side(NamedTuple):
             parts = found.q.reshape(shape), found.scales.reshape(*shape[:-1], 1)
             q, scales = (heads_first(part, self.layout) for part in parts)
             return [Move(q, self.cache), Move(scales, self.scales)]
-        if overlaps or self.new.dtype != self.cache.dtype:
+        same = self.new.dtype == self.cache.dtype
+        convert = None if same else conversion_of(self.new.dtype, self.cache.dtype)
+        if overlaps or not (same or convert):
             return [Move(_converted(self.new, self.cache.dtype), self.cache)]
-        return [Move(self.new, self.cache)]
+        return [Move(self.new, self.cache, convert)]
 
 
 class Append(NamedTuple):
@@ -100,7 +103,7 @@ class Append(NamedTuple):
     def run(self) -> Array:
         """The new lengths, after the rows have been written."""
         for pair in zip_longest(*self.moves):
-            copy_rows(self.places, *(move for move in pair if move is not None))
+            make_moves(self.places, *(move for move in pair if move is not None))
         return self.places.after
 
 
@@ -240,14 +243,24 @@ def _table(value: Any, batch: int) -> Integers:
     return Integers(found, found.strides)
 
 
-def _refuse_contents(request: AppendRequest, k: _Side, capacity: int) -> None:
-    """Raises the error of lengths or pages that a check has refused.
+class _Contents(NamedTuple):
+    """Lengths, new lengths and pages of a call."""
+
+    before: Integers
+    added: Integers
+    table: Integers
+
+
+def _checked_contents(request: AppendRequest, k: _Side, capacity: int) -> _Contents:
+    """Private copies of lengths and pages that machine code has refused, checked by Python for its errors.
+
+    If they are valid now, another thread has changed them meanwhile.
 
     Raises
     ------
     InvalidLengths, CacheFull, BlockOutsideCache
     """
-    not_repeatable("lengths that are invalid, or change while they are read")
+    not_repeatable("lengths that change while they are read")
     batch, most = len(k.new), k.new.shape[2]
     before = lengths(request.kv_lengths, "kv_lengths", batch, capacity)
     count = np.full(batch, most)
@@ -256,8 +269,12 @@ def _refuse_contents(request: AppendRequest, k: _Side, capacity: int) -> None:
     after = before + count
     for sequence in np.flatnonzero(after > capacity)[:1]:
         raise CacheFull(sequence=sequence, found=before[sequence], count=count[sequence], capacity=capacity)
+    pages = None
     if request.block_table is not None:
-        paged_side(request.block_table, after, k.cache)
+        pages = paged_side(request.block_table, after, k.cache).pages
+    return _Contents(
+        *(Integers() if one is None else Integers(one, one.strides) for one in (before, count, pages))
+    )
 
 
 # --- the whole ------------------------------------------------------------------------------------
@@ -286,14 +303,13 @@ def prepare_append(request: AppendRequest, out: Array | None = None) -> Append:
         table = _table(request.block_table, batch)
         assert table.array is not None
         capacity *= table.array.shape[1]
-    before, count = _lengths(request.kv_lengths, "kv_lengths", batch, capacity), Integers()
+    contents = _Contents(_lengths(request.kv_lengths, "kv_lengths", batch, capacity), Integers(), table)
     if request.new_lengths is not None:
-        count = _lengths(request.new_lengths, "new_lengths", batch, most)
+        contents = contents._replace(added=_lengths(request.new_lengths, "new_lengths", batch, most))
     after = new_array((batch,), np.int64) if out is None else out
-    places = None
-    while places is None:
-        places = check_append(capacity, most, before, count, table, pages, after)
-        if places is None:
-            _refuse_contents(request, k, capacity)
+    places = check_append(capacity, most, *contents, pages, after)
+    if places is None:
+        places = check_append(capacity, most, *_checked_contents(request, k, capacity), pages, after)
+        assert places is not None, "private copies that Python has checked are valid"
     overlaps = any(one.overlaps(other) for one in (k, v) for other in (k, v))
     return Append(places, (k.moves(overlaps=overlaps), v.moves(overlaps=overlaps)))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.calls.recording import repeatable
+from tilewright.calls.recording import not_repeatable, repeatable
 from tilewright.calls.repeated import repeated
 from tilewright.ops.attention.kv_cache import AppendRequest, prepare_append
 from tilewright.typing import ArrayLike, AttentionLayoutName
@@ -40,7 +40,7 @@ def append_kv(
     k, v : array_like, shapes (batch, kv_heads, new, d) and (batch, kv_heads, new, ·)
         As many axes as the caches; converted to their types under "same_kind" casting.
     kv_lengths : array_like of integers, shape () or (batch,)
-        Keys that each sequence has so far.
+        Keys that each sequence has so far. Calls with an array are repeated in machine code.
     new_lengths : array_like of integers, shape () or (batch,), optional
         How many of the new keys of each sequence count, from the first on; by default all.
     block_table : array_like of integers, shape (batch, pages), optional
@@ -75,6 +75,9 @@ def append_kv(
     >>> tw.attention(new, k_cache, v_cache, kv_lengths=lengths, causal=True)[0, 0, :, 0]
     array([1.25, 1.4 , 1.5 ], dtype=float32)
     """
+    if not isinstance(kv_lengths, np.ndarray):
+        # It grows from call to call, and each number would be a recipe of its own.
+        not_repeatable("kv_lengths that are a number and not an array")
     caches, scales = (k_cache, v_cache), (key_scales, value_scales)
     request = AppendRequest(caches, (k, v), kv_lengths, new_lengths, block_table, scales, layout)
     found = prepare_append(request).run()

@@ -28,7 +28,7 @@ from tilewright.calls.layout import (
 from tilewright.calls.promotion import promoted_dtype
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.builtin import Builtin
-from tilewright.llvm.quick import QUICK_COPY, QUICK_WORK, EntryCode, quick_code
+from tilewright.llvm.quick import QUICK_COPY, EntryCode, quick_code
 from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import INT1, INT32, INT64, POINTER, VOID, Value, constant, int32, int64, null
 from tilewright.machine.host import host_machine
@@ -176,14 +176,13 @@ class _Product(CallEntry):
         return made.results[0]
 
 
-def _emit(*, quick: bool) -> str:
+def _emit() -> str:
     """The module of the entry: check, find or make `out`, look for a kernel, call it."""
     machine = host_machine()
     module = Module("tw_entry", machine.triple, data_layout(machine))
     f = _Product(module, "tw_matmul")
     f.require_no_recording()
-    if quick:
-        f.count_quick_call()
+    f.count_quick_call()
     out = f.find_out()
     given = f.not_(f.is_null(out))
     first, second = f.argument(0), f.argument(1)
@@ -221,11 +220,7 @@ def _emit(*, quick: bool) -> str:
     exact = find_exact(f, f.word(row, Row.number), matrices)
     work = f.mul(f.mul(f.mul(c.rows, a.columns), c.columns), c.batch)
     long_running = f.icmp(">", work, int64(GIL_THRESHOLD))
-    if quick:
-        copied = f.mul(f.mul(f.mul(b.rows, b.columns), c.batch), QUICK_COPY)
-        spent = f.add(work, copied)
-        f.require(f.icmp("<=", spent, QUICK_WORK))
-        f.spend_quick(spent)
+    f.spend_quick(f.add(work, f.mul(f.mul(f.mul(b.rows, b.columns), c.batch), QUICK_COPY)))
     wish = f.find_team(work, int64(0))
     cancelled, done = f.new_block("cancelled"), f.new_block("done")
     with f.when(exact.found):

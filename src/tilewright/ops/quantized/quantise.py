@@ -23,7 +23,7 @@ from tilewright.machine.machine import Machine
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.packing.words import WIDE, packed_floats, packed_integers, spans
 from tilewright.ops.quantized.affine import grouped, scale_and_zero, to_nearest
-from tilewright.ops.quantized.gptq import error_feedback
+from tilewright.ops.quantized.gptq import error_feedback, second_moments
 from tilewright.ops.quantized.hqq import half_quadratic
 from tilewright.spec.arguments import as_integer, check_flag, check_numbers, check_word
 from tilewright.spec.weights import GROUPS, Elements, Weights
@@ -103,11 +103,25 @@ def quantize_weights(
         raise UnsupportedArgument(name="inputs", value=shown(inputs), remedy="pass rounding='gptq' with it")
     match word:
         case "gptq":
-            u, scales, zeros = error_feedback(array, form, _inputs(inputs, array.shape[0]))
+            moments = second_moments(_inputs(inputs, array.shape[0]))
+            u, scales, zeros = error_feedback(array, form, moments)
         case "hqq":
             u, scales, zeros = half_quadratic(array, form)
         case _:
             u, scales, zeros = quantised(array, form)
+    return packed_integers(u, scales, zeros if form.zeros else None, form, machine)
+
+
+def quantized_for(w: Array, form: Weights, moments: Array, machine: Machine) -> PackedMatrix:
+    """A float32 weight rounded for products with inputs of which `gptq.second_moments` are given.
+
+    Raises
+    ------
+    InvalidOperand : the weight has NaN or infinities.
+    """
+    if not all_finite(w):
+        raise InvalidOperand(name="w", reason="it holds NaN or infinities, which integers cannot represent")
+    u, scales, zeros = error_feedback(np.ascontiguousarray(w), form, moments)
     return packed_integers(u, scales, zeros if form.zeros else None, form, machine)
 
 

@@ -44,7 +44,7 @@ def type_to_quantise(dtype: np.dtype[Any]) -> DType | None:
 
 
 @once
-def _function(dtype: DType) -> Any:
+def row_function(dtype: DType) -> Any:
     """The kernel of a type, for the host as it was at the first use."""
     name, machine = f"rows_{dtype}", host_machine()
 
@@ -64,7 +64,7 @@ def quantised_rows(rows: Array, dtype: DType) -> RowParts:
     m, k = rows.shape
     found = RowParts(new_array((m, k), np.int8), new_array((m,), np.float32), new_array((m,), np.int32))
     if m:
-        function = _function(dtype)
+        function = row_function(dtype)
         step = max(1, PIECE // max(k, 1))
         for first in range(0, m, step):  # signal handlers run between two calls
             part = slice(first, first + step)
