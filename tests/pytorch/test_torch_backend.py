@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tiers import exhaustive
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -230,6 +231,17 @@ def test_results_that_are_inputs_and_views() -> None:
     assert found[1].data_ptr() == x[1:].data_ptr()
 
 
+def test_operations_that_read_strides() -> None:
+    model = perceptron()
+
+    def function(x: Any) -> Any:
+        return torch.as_strided(torch.linalg.vector_norm(model(x).T, dim=0) + model(x).T, (2, 3), (1, 2))
+
+    x = torch.randn(8, 8)
+    assert close(compiled(function)(x), function(x))
+    assert "reads strides" in str(twt.explain(function, x))
+
+
 def test_random_numbers_stay_with_pytorch() -> None:
     model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Linear(8, 8)).train()
     x = torch.randn(64, 8)
@@ -237,6 +249,7 @@ def test_random_numbers_stay_with_pytorch() -> None:
     assert not torch.equal(run(x), run(x))
 
 
+@exhaustive
 def test_autocast() -> None:
     model, x = perceptron(), torch.randn(3, 8)
     with torch.autocast("cpu", torch.bfloat16):

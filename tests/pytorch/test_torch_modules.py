@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tiers import exhaustive
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -154,7 +155,7 @@ def attention_cases() -> dict[str, dict[str, Any]]:
     }
 
 
-@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("batch_first", [True, pytest.param(False, marks=exhaustive)])
 @pytest.mark.parametrize("name", attention_cases())
 def test_attention(name: str, *, batch_first: bool) -> None:
     options = {"need_weights": False, **attention_cases()[name]}

@@ -17,6 +17,11 @@ from tilewright.torch.rows.table import ROWS
 #: Names of the modules that regions become.
 PREFIX = "tilewright_region_"
 _LIGHT = "its region has no product, attention, norm or softmax, which would be worth a call"
+#: Operations whose results depend on how an operand is laid out in memory.
+_STRIDED = {torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_copy.default}
+_READS_STRIDES = (
+    "its graph has an operation that reads strides, which results of compiled graphs have of their own"
+)
 
 
 class NodeReport(NamedTuple):
@@ -49,9 +54,10 @@ def partitioned(module: fx.GraphModule) -> tuple[fx.GraphModule, list[NodeReport
     module.graph.eliminate_dead_code()
     _separate_views_of_inputs(module.graph)
     verdicts: dict[fx.Node, Verdict] = {}
+    strided = any(node.target in _STRIDED for node in module.graph.nodes)
     for node in module.graph.nodes:
         if node.op == "call_function" and _gives_tensors(node.meta.get("val")):
-            verdicts[node] = judged(node, verdicts)
+            verdicts[node] = Verdict(_READS_STRIDES) if strided else judged(node, verdicts)
     partitions = CapabilityBasedPartitioner(
         module, _Support(verdicts), allows_single_node_partition=True
     ).propose_partitions()
