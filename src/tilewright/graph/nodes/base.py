@@ -141,4 +141,5 @@ def _shown(value: Any) -> str:
 def moved(target: Array, source: Array) -> None:
     """Copy an array into another one of its shape, in pieces that a recording takes."""
     for part in pieces(target.shape, target.strides):
-        copy_to(target[*part, ...], source[*part, ...])  # views, also of arrays without axes
+        place: Any = (*part, ...)  # a view, also of arrays without axes
+        copy_to(target[place], source[place])
