@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import logging
 import subprocess
 import sys
@@ -295,6 +296,16 @@ def test_sizes_that_are_no_polynomials() -> None:
     half = shapes.create_unbacked_symint() // 2
     with pytest.raises(NotConvertible, match="no polynomial"):
         size_of_torch(half)
+
+
+@pytest.mark.parametrize("name", twt.__all__)
+def test_examples_of_the_documentation(name: str) -> None:
+    function = getattr(twt, name)
+    module = sys.modules[function.__module__]
+    with torch.enable_grad():
+        for one in doctest.DocTestFinder().find(function, name, globs=vars(module)):
+            assert one.examples or name == "restore"
+            assert not doctest.DocTestRunner().run(one).failed
 
 
 def test_the_package_does_not_import_pytorch() -> None:

@@ -76,7 +76,7 @@ def explain(
     --------
     >>> with torch.no_grad():
     ...     print(explain(torch.nn.Linear(4, 4), torch.ones(2, 4)))
-    graph 0: 1 of 1 operations in 1 compiled graph
+    graph 0: 2 of 2 operations in 1 compiled graph
     """
     found: list[GraphReport] = []
 
