@@ -196,6 +196,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("sentences", nargs="*", default=list(SENTENCES))
     parser.add_argument("--precision", default="f32", help="f32, bf16, i8-weights, i4-weights or i8-dynamic")
+    parser.add_argument(
+        "--calibrated", action="store_true", help="round the weights for the example's sentences"
+    )
     parser.add_argument("--threads", type=int)
     options = parser.parse_args()
     from tokenizers import Tokenizer
@@ -208,7 +211,8 @@ def main() -> None:
     tokens = [one.ids for one in tokenizer.encode_batch(options.sentences)]
     weights = load_weights(folder)
     started = time.perf_counter()
-    run = packed_model(weights, options.precision)
+    samples = packed_inputs([one.ids for one in tokenizer.encode_batch(SENTENCES)])
+    run = packed_model(weights, options.precision, [samples] if options.calibrated else None)
     inputs = packed_inputs(tokens)
     found = run(*inputs)
     print(f"compiled and run in {time.perf_counter() - started:.2f} s")

@@ -15,8 +15,6 @@ import pytest
 # Before NumPy is imported, also in child processes: NumPy computes references on one thread. Idle threads of
 # OpenBLAS spin between the products of a test, which takes the cores from the other workers.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# For workers and child processes: where Linux and glibc give them large pages, LLVM takes a tenth less time.
-os.environ.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
 # Kernels are those that the models choose, whatever was tuned on this host.
 os.environ.setdefault("TILEWRIGHT_TUNING", "0")
 # Images for containers often have Python write no bytecode. Each worker would then rewrite the assertions of

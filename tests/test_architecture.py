@@ -26,6 +26,7 @@ LAYERS = (
     "tools",
     "torch",
     "__init__",
+    "onnx",
     "graph",
     "loops",
     "aot",

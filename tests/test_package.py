@@ -20,7 +20,7 @@ import tilewright as tw
 
 def test_dir_is_the_public_names() -> None:
     shown = {name for name in dir(tw) if not name.startswith("__")}
-    assert shown == set(tw.__all__)
+    assert shown == {*tw.__all__, *tw._PACKAGES}
     assert {"__all__", "__doc__", "__name__", "__version__"} <= set(dir(tw))
 
 
@@ -42,6 +42,9 @@ def test_type_checkers_see_the_table_of_names() -> None:
     ]
     imports = [node for node in shown.body if isinstance(node, ast.ImportFrom)]
     seen = {alias.name: node.module for node in imports for alias in node.names}
+    packages = {name for name, module in seen.items() if module == "tilewright"}
+    assert packages == set(tw._PACKAGES)
+    seen = {name: module for name, module in seen.items() if name not in packages}
     assert seen == tw._HOMES
     assert sorted([*seen, "errors", "TilewrightError"]) == tw.__all__
 

@@ -10,6 +10,7 @@ from tilewright.threads.lifetime import watch_forks
 from tilewright.threads.limits import register_pool
 
 if TYPE_CHECKING:
+    from tilewright import onnx as onnx
     from tilewright.calls.compile import compile
     from tilewright.calls.repeated import show_calls
     from tilewright.compiler.kernel import Kernel
@@ -274,6 +275,9 @@ _HOMES = {
     "vecmat": "tilewright.ops.einsum.products",
 }
 
+#: Packages that need others which `pip install tilewright` does not; `import *` leaves them out.
+_PACKAGES = ("onnx",)
+
 register_pool()
 watch_forks()
 
@@ -286,14 +290,15 @@ globals().pop("machine", None)
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and no others
 
     def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
+        if name not in _HOMES and name not in _PACKAGES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         with importing:
-            value = getattr(import_module(_HOMES[name]), name)
+            home = import_module(_HOMES.get(name, f"tilewright.{name}"))
+        value = getattr(home, name) if name in _HOMES else home
         globals()[name] = value
         return value
 
 
 def __dir__() -> list[str]:
     # Completion offers the public names, including those that are loaded late, and no imports of this file.
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+    return sorted({*__all__, *_PACKAGES, *(name for name in globals() if name.startswith("__"))})

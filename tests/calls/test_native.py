@@ -14,7 +14,7 @@ import time
 import tracemalloc
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 from typing import Any
@@ -361,24 +361,23 @@ def outcomes(called: Any, forms: tuple[str, str, str]) -> list[tuple[Any, ...]]:
     return [outcome(called, forms), outcome(called.native, forms)]
 
 
-def kernels_for_forms() -> Iterator[tuple[str, Any]]:
-    yield "batch-reduce", reduce_kernel(5, 7, 9, 1)
-    yield "batch", reduce_kernel(5, 7, 9, 2)
-    yield "column-major", reduce_kernel(5, 7, 9, 1, layouts=("col",) * 3)
-    yield "gemm", gemm_kernel()
-    yield "fixed gemm", gemm_kernel(5, 7, 9)
-    yield "strided gemm", gemm_kernel(layouts=("strided",) * 3)
-    yield "column-major gemm", gemm_kernel(layouts=("col",) * 3)
-
-
-KERNELS = [name for name, _ in kernels_for_forms()]
+#: Kernels by what they show, made when a test needs them.
+KERNELS: dict[str, Callable[[], Any]] = {
+    "batch-reduce": lambda: reduce_kernel(5, 7, 9, 1),
+    "batch": lambda: reduce_kernel(5, 7, 9, 2),
+    "column-major": lambda: reduce_kernel(5, 7, 9, 1, layouts=("col",) * 3),
+    "gemm": gemm_kernel,
+    "fixed gemm": lambda: gemm_kernel(5, 7, 9),
+    "strided gemm": lambda: gemm_kernel(layouts=("strided",) * 3),
+    "column-major gemm": lambda: gemm_kernel(layouts=("col",) * 3),
+}
 
 
 @pytest.mark.parametrize("name", KERNELS)
 @looped(("position", "form"), product(range(3), FORMS))
 def test_one_operand_of_another_form(name: str, position: int, form: str) -> None:
     """The same exception with the same message, or the same bits, as through Python."""
-    called = dict(kernels_for_forms())[name]
+    called = KERNELS[name]()
     forms = ["as it is"] * 3
     forms[position] = form
     triple = forms[0], forms[1], forms[2]
@@ -388,7 +387,7 @@ def test_one_operand_of_another_form(name: str, position: int, form: str) -> Non
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_operands_of_any_forms(name: str) -> None:
-    called = dict(kernels_for_forms())[name]
+    called = KERNELS[name]()
     random = np.random.default_rng(len(name))
     ordinary = [
         "as it is",
@@ -438,7 +437,7 @@ def test_leading_dimensions_below_the_line() -> None:
 @looped("arguments", [(), (A,), (A, B), (A, B, C, C)])
 @looped("name", KERNELS)
 def test_another_number_of_arguments(name: str, arguments: tuple[Array, ...]) -> None:
-    called = dict(kernels_for_forms())[name]
+    called = KERNELS[name]()
     with pytest.raises(TypeError, match="argument"):
         called.native(*arguments)
     laid_out = np.asfortranarray if name.startswith("column-major") else np.array
@@ -467,7 +466,7 @@ def test_it_is_a_builtin() -> None:
 @pytest.mark.parametrize("fits", [True, False])
 @pytest.mark.parametrize("name", KERNELS)
 def test_references_are_kept(name: str, fits: bool) -> None:
-    called = dict(kernels_for_forms())[name]
+    called = KERNELS[name]()
     count = getattr(called.problem, "count", 1)
     a, b, c = (np.stack([A] * count), np.stack([B] * count), C.copy()) if count > 1 else (A, B, C.copy())
     if "column" in name:

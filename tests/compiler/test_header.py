@@ -142,9 +142,9 @@ def test_words(problem: Problem, words: str) -> None:
 def test_what_is_called_unread_is_not_read(problem: Problem) -> None:
     """A size that the comment calls unread is not in the tile IR, and one that is in it is read."""
     kernel = uncompiled(problem)
-    body = print_program(kernel.nest).split("argument", maxsplit=1)[1]
+    body, header = print_program(kernel.nest).split("argument", maxsplit=1)[1], kernel.header
     for name in kernel.nest.sizes:
-        (meaning,) = re.findall(rf"int64_t {name}\W.*?/\* (.*) \*/", kernel.header)
+        (meaning,) = re.findall(rf"int64_t {name}\W.*?/\* (.*) \*/", header)
         if "not read" in meaning:
             assert not re.search(rf"\b{name}\b", body), name
         elif not isinstance(problem, tw.BatchReduceGemm):  # there one tile may never reach the next row

@@ -84,6 +84,26 @@ def test_projections_are_found_through_norms_and_sums_not_through_products() -> 
     assert attention_projections(network) == {layers[1]}
 
 
+def test_keys_and_values_of_another_input_are_projections() -> None:
+    def build(g: Graph, x: Value) -> Value:
+        other = g.input("other", shape=("n", WIDTH))
+        q, k, v = (g.linear(one, floats(WIDTH, WIDTH)) for one in (x, other, g.relu(other)))
+        return g.attention(q, k, v)
+
+    network = graph_of(build).network
+    assert len(attention_projections(network)) == 3
+
+
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_deep_weights_of_eight_bits_have_groups(calibrated: bool) -> None:
+    for depth, form in ((512, "i8"), (576, "i8g512")):
+        g = Graph()
+        g.output(g.linear(g.input("x", shape=("n", depth)), floats(8, depth)))
+        samples = [floats(5, depth)] if calibrated else None
+        assert forms(g.compile(precision="i8-weights", calibration=samples).network) == [form]
+    assert forms(g.compile(precision="i8-dynamic", calibration=samples).network) == ["i8"]
+
+
 def test_weights_of_four_bits_are_fitted() -> None:
     g = graph_of(lambda g, x: g.linear(x, WEIGHT))
     found = g.compile(precision="i4-weights")(np.eye(WIDTH, dtype=np.float32))
@@ -176,6 +196,15 @@ def test_balanced_columns_take_errors_off_rows_of_eight_bits() -> None:
         for calls in (None, [uneven(100)])
     ]
     assert errors[1] < 0.5 * errors[0]
+
+
+def test_a_weight_of_two_layers_is_rounded_for_each() -> None:
+    """For the inputs of each; without samples the layers share it."""
+    g = graph_of(lambda g, x: g.linear(g.relu(g.linear(x, SQUARE)), SQUARE))
+    for calls, count in ((None, 1), ([floats(50, WIDTH)], 2)):
+        network = g.compile(precision="i4-weights", calibration=calls).network
+        layers = [node for node in network.nodes if isinstance(node, LinearNode)]
+        assert len({node.operands[1] for node in layers}) == count
 
 
 @pytest.mark.parametrize("precision", ["i4-weights", "i8-weights"])

@@ -80,6 +80,26 @@ def attention(g: Graph, x: Value, *, mask: bool = False) -> Value:
     return g.transpose(g.softmax(scores) @ v, (0, 2, 1, 3))
 
 
+def attention_of_torch(g: Graph, x: Value) -> Value:
+    """As PyTorch exports its fused attention: half of the scale on either side, no NaN, a mask of -inf."""
+    q, k, v = (g.transpose(g.reshape(x * f, ("n", 5, 2, 4)), (0, 2, 1, 3)) for f in (1.0, 2.0, 3.0))
+    mask = g.where(g.constant(floats(5, 5) > -1), g.constant(np.float32(0)), g.constant(np.float32(-np.inf)))
+    weights = g.softmax((q * 0.5) @ (g.transpose(k, (0, 1, 3, 2)) * 0.5) + mask)
+    return g.where(g.unary("isnan", weights), g.constant(np.float32(0)), weights) @ v
+
+
+def attention_of_groups(g: Graph, x: Value, *, tiled: bool = False) -> Value:
+    """Two heads of keys for four of queries, repeated side by side, or as a whole, which are other heads."""
+    q = g.transpose(g.reshape(x, ("n", 5, 4, 2)), (0, 2, 1, 3))
+    part = x[..., :4]
+    k, v = (g.transpose(g.reshape(part * f, ("n", 5, 2, 2)), (0, 2, 1, 3)) for f in (2.0, 3.0))
+    for_group = ("n", 1, 2, 5, 2) if tiled else ("n", 2, 1, 5, 2)
+    k, v = (
+        g.reshape(g.expand(g.reshape(one, for_group), ("n", 2, 2, 5, 2)), ("n", 4, 5, 2)) for one in (k, v)
+    )
+    return g.softmax(q @ g.transpose(k, (0, 1, 3, 2))) @ v
+
+
 def read_twice(g: Graph, x: Value) -> Value:
     y = g.linear(x, floats(4, 4))
     return g.gelu(y) + y
@@ -163,6 +183,38 @@ CASES: dict[str, Case] = {
             "reshape shape= n 5 2 4",
             *["binary multiply", "reshape shape= n 5 2 4"] * 2,
             "attention beside= mask scale=0.5 layout=bshd",
+        ],
+    ),
+    "attention as PyTorch exports it": (
+        recognise_attention,
+        attention_of_torch,
+        ("n", 5, 8),
+        [
+            *["binary multiply", "reshape shape= n 5 2 4", "transpose axes= 0 2 1 3"] * 3,
+            *["transpose axes= 0 1 3 2"] * 2,
+            "attention beside= mask scale=0.25",
+        ],
+    ),
+    "attention of groups": (
+        recognise_attention,
+        attention_of_groups,
+        ("n", 5, 8),
+        [
+            *["reshape shape= n 5 4 2", "transpose axes= 0 2 1 3", "slice axis_=2 stop=4"],
+            *["binary multiply", "reshape shape= n 5 2 2", "transpose axes= 0 2 1 3"] * 2,
+            "attention scale=1",
+        ],
+    ),
+    "heads that are repeated as a whole": (
+        recognise_attention,
+        lambda g, x: attention_of_groups(g, x, tiled=True),
+        ("n", 5, 8),
+        [
+            *["reshape shape= n 5 4 2", "transpose axes= 0 2 1 3", "slice axis_=2 stop=4"],
+            *["binary multiply", "reshape shape= n 5 2 2", "transpose axes= 0 2 1 3"] * 2,
+            *["reshape shape= n 1 2 5 2", "expand shape= n 2 2 5 2", "reshape shape= n 4 5 2"] * 2,
+            *["transpose axes= 0 1 3 2"] * 2,
+            "attention scale=1",
         ],
     ),
     "a gate": (recognise_gates, lambda g, x: g.silu(x + 1.0) * x, (), ["binary add", "gated"]),

@@ -16,9 +16,15 @@ import tilewright as tw
 from tilewright import errors
 from tilewright.graph.builder import Graph
 from tilewright.graph.compiled import CompiledGraph, load_graph
+from tilewright.graph.nodes.generated import IotaNode, SizesNode
+from tilewright.graph.nodes.indexing import FlipNode, GatherNDNode, PadNode, ScatterNode, TakeAlongNode
+from tilewright.graph.nodes.integers import MatmulIntegerNode
 from tilewright.graph.nodes.kinds import NODE_KINDS
+from tilewright.graph.nodes.scans import ArgReduceNode, CumulativeNode, SortedNode
 from tilewright.graph.nodes.sources import ConstantNode
 from tilewright.graph.saved import load_network
+from tilewright.graph.sizes import shape_of, size_of
+from tilewright.graph.value import Value
 
 RANDOM = np.random.default_rng(11)
 
@@ -45,7 +51,33 @@ def of_every_kind() -> CompiledGraph:
     g.output(g.append_kv(*caches, x[:1, :1][:, None], x[:1, :1][:, None], np.zeros(1, np.int64)), "lengths")
     g.output(g.exp(y), "y")
     g.output(g.embedding(floats(9, 4), g.binary("maximum", indices, 0)), "rows")
+    for_models(g, x, indices)
     return g.compile()
+
+
+def for_models(g: Graph, x: Value, indices: Value) -> None:
+    """Results of the nodes that model files need."""
+    size = size_of("n") * 2 + 1
+    added = g._node(
+        PadNode, [x, g.constant(np.float32(2))], before=shape_of((0, 1, 0)), after=shape_of((0, 0, 2))
+    )
+    g.output(g._node(FlipNode, [added], axis_=1), "flipped")
+    g.output(g._node(SizesNode, (), elements=(size, size_of(3)), lengths=(2,)), "sizes")
+    g.output(g._node(IotaNode, (), length=size, start=size_of("m"), step=-2, dtype=np.dtype("i4")), "iota")
+    row = g.slice(g.cast(x, "f64"), (0, 0))
+    places = g.slice(indices, slice(0, 1))
+    g.output(g._node(TakeAlongNode, [row, places], axis_=0), "along")
+    g.output(g._node(GatherNDNode, [row, g.reshape(places, (1, 1))]), "nd")
+    g.output(
+        g._node(ScatterNode, [row, places, g.slice(row, slice(0, 1))], function="add", axis_=0), "scattered"
+    )
+    bytes_ = g.cast(x, "u8")
+    zero = g.constant(np.uint8(3))
+    eight = RANDOM.integers(-100, 100, (8, 4)).astype(np.int8)
+    g.output(g._node(MatmulIntegerNode, [bytes_, g.constant(eight), zero], a_zero=True), "integers")
+    g.output(g._node(ArgReduceNode, [x], function="min", axis_=-1, last=True), "least")
+    g.output(g._node(CumulativeNode, [x], axis_=2, reverse=True, exclusive=True), "sums")
+    g.output(g._node(SortedNode, [x], count=3, largest=False, positions=True), "sorted")
 
 
 @pytest.fixture(scope="module")

@@ -246,3 +246,9 @@ def run_python(*arguments: str, isa: str | None = None, seconds: float = 300) ->
     )
     assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def graphs_by_python() -> int:
+    """How often Python will make calls of compiled graphs that machine code does not repeat."""
+    rows = [row for row in tw.show_calls() if row.function == "__call__"]
+    return sum(sum(row.python.values()) for row in rows)

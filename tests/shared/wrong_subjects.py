@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,16 @@ def _turns(values: tuple[Any, ...]) -> Iterator[Any]:
 @cache
 def _packed() -> Any:
     return tw.pack(arr(5, 6)())
+
+
+@cache
+def _model() -> bytes:
+    """A model of ONNX."""
+    import onnx
+
+    text = '<ir_version: 8, opset_import: ["" : 18]> g (float[n, 3] x) => (float[n, 3] y) { y = Relu(x) }'
+    found: bytes = onnx.parser.parse_model(text).SerializeToString()
+    return found
 
 
 @cache
@@ -430,6 +441,16 @@ def _packing() -> Iterator[Subject]:
         {"path": of("/nowhere/at/all")},
         {"mmap": of(True), "verify": of(True), "repack": of(False)},
     )
+    paths = {"path": of("/nowhere/at/all")}
+    yield Subject("load_graph", lambda: tw.load_graph, paths, {"mmap": of(True), "verify": of(True)})
+    if find_spec("onnx"):
+        options = {
+            "precision": of("f32", "bf16"),
+            "shapes": of(None, {"x": ("n", 3)}),
+            "constants": of(None, {}),
+        }
+        yield Subject("onnx.load", lambda: tw.onnx.load, {"model": _model}, options)
+        yield Subject("onnx.read", lambda: tw.onnx.read, {"model": _model}, {"shapes": of(None)})
     yield Subject("PackedMatrix.copy", lambda: _packed().copy, {})
     yield Subject("PackedMatrix @", lambda: _packed().__rmatmul__, {"left": arr(4, 5)})
     yield Subject("@ PackedMatrix", lambda: tw.pack(arr(5, 6)(), role="a").__matmul__, {"right": arr(6, 3)})

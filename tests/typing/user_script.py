@@ -119,6 +119,8 @@ run = network.compile(precision="bf16")
 assert_type(run, tw.CompiledGraph)
 run.save("model.twgraph")
 print(tw.load_graph("model.twgraph", mmap=False)(x), run.explain(x))
+assert_type(tw.onnx.load("model.onnx", precision="f32", shapes={"x": ("n", 4)}), tw.CompiledGraph)
+assert_type(tw.onnx.read(b"", constants={"x": x}), tw.Graph)
 
 # Compiled kernels and contractions, and what the package says of itself.
 types: tuple[DTypeName, ...] = ("f32", "bfloat16")

@@ -130,13 +130,21 @@ from tilewright.errors.loops import (
 )
 from tilewright.errors.models import (
     EmbeddingTable as EmbeddingTable,
+    ExternalData as ExternalData,
     IndexPastEnd as IndexPastEnd,
+    InferenceInput as InferenceInput,
     InvalidGenerator as InvalidGenerator,
     InvalidIndices as InvalidIndices,
     InvalidLogits as InvalidLogits,
+    InvalidModel as InvalidModel,
+    LoadArgument as LoadArgument,
+    ModelDevice as ModelDevice,
+    ModelNotReadable as ModelNotReadable,
+    ModelResult as ModelResult,
     RotaryAxes as RotaryAxes,
     RotaryPositions as RotaryPositions,
     RotaryTables as RotaryTables,
+    UnsupportedModel as UnsupportedModel,
 )
 from tilewright.errors.operands import (
     BatchMismatch as BatchMismatch,

@@ -125,7 +125,7 @@ class _Planner:
             buffer = ValueBuffer(nbytes, at, self._last[at])
             self.buffers.append(buffer)
         buffer.last = max(buffer.last, self._last[at])
-        stand_in = as_strided(np.empty(1, kind.dtype), shape, _row_major(shape, kind.dtype.itemsize))
+        stand_in = _without_memory(kind.dtype, shape, _row_major(shape, kind.dtype.itemsize))
         self._add(Placement(shape, kind.dtype, buffer), buffer, stand_in, whole=True)
 
     def _add(self, placement: Placement, root: ValueBuffer | None, stand_in: Any, *, whole: bool) -> None:
@@ -174,7 +174,14 @@ class _Planner:
 
 def _stand_in(array: Array) -> Array:
     """An array with the shape and strides of another one."""
-    return as_strided(np.empty(1, array.dtype), array.shape, array.strides, writeable=False)
+    found = _without_memory(array.dtype, array.shape, array.strides)
+    found.flags.writeable = False
+    return found
+
+
+def _without_memory(dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """An array that stands for one in memory; bytes first, since NumPy has no code for every element type."""
+    return as_strided(np.empty(1, f"V{dtype.itemsize}"), shape, strides).view(dtype)
 
 
 def _row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

@@ -110,7 +110,8 @@ class AttentionNode(Node):
 
     def _one(self, q: Array, k: Array, v: Array, beside: dict[str, Array]) -> Array:
         """Attention of heads first, each sequence with all its keys."""
-        scores = np.matmul(q, np.swapaxes(k, -1, -2)) * (self.scale or q.shape[-1] ** -0.5)
+        scale = q.shape[-1] ** -0.5 if self.scale is None else self.scale
+        scores = np.matmul(q, np.swapaxes(k, -1, -2)) * scale
         if self.softcap:
             scores = self.softcap * np.tanh(scores / self.softcap)
         queries, keys = scores.shape[-2:]

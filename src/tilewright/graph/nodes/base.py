@@ -140,6 +140,9 @@ def _shown(value: Any) -> str:
 
 def moved(target: Array, source: Array) -> None:
     """Copy an array into another one of its shape, in pieces that a recording takes."""
+    if not target.ndim:  # an index of no axes would make a number of it
+        copy_to(target, source)
+        return
     for part in pieces(target.shape, target.strides):
         place: Any = (*part, ...)  # a view, also of arrays without axes
         copy_to(target[place], source[place])

@@ -24,6 +24,7 @@ COMMANDS = {
     "opt": ("tilewright.tools.cli.loops:optimiser", "Replace matrix products in LLVM IR by kernels."),
     "cc": ("tilewright.tools.cli.loops:driver", "Run a compiler and replace matrix products by kernels."),
     "bench": ("tilewright.tools.cli.bench:app", "Measure speed against peers and the peak."),
+    "infer": ("tilewright.tools.cli.infer:app", "Run an ONNX model on arrays of .npy files."),
     "tune": (
         "tilewright.tools.cli.tune:app",
         "Measure constants of the models on this CPU and keep those that are faster.",

@@ -14,7 +14,7 @@ from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.plotting import check_plot_path
 from tilewright.spec.arguments import unchecked
 from tilewright.tools.cli import terminal
-from tilewright.tools.cli.options import Dtype, OutDtype, group
+from tilewright.tools.cli.options import Dtype, ModelInputs, OutDtype, Precision, group
 from tilewright.tools.explore import kernels
 from tilewright.tools.explore.attention_bench import AttentionBench, run_bench
 from tilewright.tools.explore.attention_cases import parse_shapes
@@ -22,6 +22,7 @@ from tilewright.tools.explore.attention_systems import ATTENTION_PEERS, default_
 from tilewright.tools.explore.cases import parse_sizes
 from tilewright.tools.explore.facts import describe_machine, machine_title
 from tilewright.tools.explore.measure import BenchmarkPlan
+from tilewright.tools.explore.model_bench import ModelOptions, measure_file
 from tilewright.tools.explore.moves import MovePlan, measure_moves
 from tilewright.tools.explore.plot import draw_report
 from tilewright.tools.explore.present import measure_with_progress, print_report
@@ -220,5 +221,52 @@ def bench_transpose(
     ]
     title = f"{plan.dtype} transposes on {machine_title(report.machine)}, 1 thread"
     terminal.print_table(console, title, ("size", "system", "GiB/s", "memcpy", "share of memcpy"), lines)
+    if json_path is not None:
+        terminal.write(json_path, report.to_json())
+
+
+@app.command("model")
+def bench_model(
+    model: Annotated[Path, typer.Argument(help="An ONNX model.")],
+    inputs: ModelInputs = None,
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option("--size", help="NAME=NUMBER of a size that the model names; repeat it for each."),
+    ] = None,
+    precision: Precision = "f32",
+    threads: Annotated[int, typer.Option(min=1, help="Threads that each system may use.")] = 1,
+    repeat: Annotated[int, typer.Option(min=1, help="Measurements of each system.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the inputs and of the order.")] = 0,
+    bound: Annotated[
+        float, typer.Option(min=0, help="Largest accepted difference of the results, of the largest element.")
+    ] = 1e-3,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the report here.")] = None,
+) -> None:
+    """Measure a model, beside ONNX Runtime where it is installed.
+
+    Inputs without a file are random: floats normal, integers 0 and 1. Sizes that nobody gives are 1 on a
+    first axis, else 128. The results of both systems are compared before anything is timed. On CPUs without
+    VNNI, ONNX Runtime's products of 8 bits saturate: raise --bound for models with such.
+    """
+    if json_path is not None:
+        terminal.check_writable(json_path)
+    report = measure_file(
+        model, inputs or [], sizes or [], ModelOptions(precision, threads, repeat, seed, bound)
+    )
+    console = terminal.console()
+    lines = [
+        (
+            row.system,
+            f"{row.seconds * 1e3:.3f}  {row.seconds_ci[0] * 1e3:.3f}..{row.seconds_ci[1] * 1e3:.3f}",
+            f"{row.seconds / report.rows[0].seconds:.2f}",
+            f"{row.first_seconds:.2f}",
+        )
+        for row in report.rows
+    ]
+    shapes = ", ".join(f"{name} {shape}" for name, shape in report.inputs.items())
+    title = f"{model} ({shapes}) on {machine_title(report.machine)}, {threads} threads, {precision}"
+    terminal.print_table(console, title, ("system", "ms", "times ours", "first call, s"), lines)
+    if report.rows[0].difference is not None:
+        console.print(f"largest difference: {report.rows[0].difference:.2g} of the largest element")
     if json_path is not None:
         terminal.write(json_path, report.to_json())

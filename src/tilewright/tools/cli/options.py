@@ -17,6 +17,18 @@ Dtype = Annotated[
 OutDtype = Annotated[str | None, typer.Option(help="Element type of C; by default the wider of A's and B's.")]
 
 
+Precision = Annotated[
+    str,
+    typer.Option(help="Element type of float32 weights: f32, bf16, i8-weights, i4-weights or i8-dynamic."),
+]
+ModelInputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input", help="NAME=FILE.npy, or FILE.npy for the next input without one; repeat it for each input."
+    ),
+]
+
+
 def group(help: str | None = None, cls: type[TyperGroup] | None = None) -> typer.Typer:  # noqa: A002 - as Typer calls it
     """A group of commands, or the holder of one command that is no group."""
     return typer.Typer(

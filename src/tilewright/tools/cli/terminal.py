@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import OutputNotWritable
 
@@ -33,6 +33,18 @@ def write(path: Path, content: str | bytes) -> None:
             path.write_bytes(content)
         else:
             path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise OutputNotWritable(path=str(path), reason=error.strerror or str(error)) from error
+
+
+def write_array(path: Path, array: Any) -> None:
+    """Write an array as a .npy file; of a type that NumPy has no code for, as float32."""
+    import numpy as np
+
+    stored = array.astype(np.float32) if array.dtype.kind == "V" else array
+    try:
+        path.parent.mkdir(exist_ok=True)
+        np.save(path, stored, allow_pickle=False)
     except OSError as error:
         raise OutputNotWritable(path=str(path), reason=error.strerror or str(error)) from error
 

@@ -1,0 +1,1 @@
+"""Operators of models, one file for each kind."""
