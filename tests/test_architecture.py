@@ -24,6 +24,7 @@ TESTS = ROOT / "tests"
 LAYERS = (
     "__main__",
     "tools",
+    "torch",
     "__init__",
     "onnx",
     "graph",

@@ -407,3 +407,14 @@ def test_nothing_keeps_a_graph() -> None:
     del run
     gc.collect()
     assert (alive(), gone()) == (None, None)
+
+
+def test_numbers_are_converted() -> None:
+    """An array without axes, of which an index without an ellipsis would be a number."""
+    g = tw.Graph()
+    g.output(g.cast(g.input("x", "f64", ()), "f32"))
+    run = g.compile()
+    for value in (1.5, -2.25):
+        found = run(np.array(value))
+        assert found.dtype == np.float32
+        assert found == value

@@ -212,6 +212,11 @@ from tilewright.errors.products import (
     TriangleNotSquare as TriangleNotSquare,
     TriangleShape as TriangleShape,
 )
+from tilewright.errors.pytorch import (
+    AttentionWithout as AttentionWithout,
+    NotConvertible as NotConvertible,
+    TorchMissing as TorchMissing,
+)
 from tilewright.errors.targets import (
     FeatureNeeded as FeatureNeeded,
     InvalidTarget as InvalidTarget,

@@ -96,7 +96,7 @@ class Graph:
         ----------
         name : how a call may name it; inputs may also be given in the order of their declaration.
         dtype : its element type, or "bool".
-        shape : sizes, each an integer or a name.
+        shape : sizes, each an integer, a name, or an expression of the sizes of other values.
 
         Raises
         ------

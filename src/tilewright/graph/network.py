@@ -9,7 +9,8 @@ from tilewright.cached import cached_property
 from tilewright.errors import GraphInput
 from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
-from tilewright.graph.sizes import Shape, Sizes
+from tilewright.graph.sizes import Shape, Sizes, evaluate, is_name
+from tilewright.loops.nests.polynomial import Polynomial
 
 
 @dataclass(frozen=True)
@@ -182,20 +183,57 @@ def is_constant(node: Node) -> bool:
 def bind_sizes(declared: Sequence[tuple[str, Shape, tuple[int, ...]]]) -> Sizes:
     """The named sizes of a call, from names, declared shapes and found shapes of its inputs.
 
+    Sizes that are expressions are compared after those that are names, and give those of their names that
+    no input has by itself.
+
     Raises
     ------
     GraphInput : a shape that does not fit, or a size that two inputs have differently.
+
+    Examples
+    --------
+    >>> from tilewright.graph.sizes import shape_of, size_of
+    >>> bind_sizes([("x", shape_of((size_of("n") * size_of("m") * 2, "n")), (24, 3))])
+    {'n': 3, 'm': 4}
     """
     sizes: dict[str, int] = {}
+    expressions = []
     for name, shape, found in declared:
         if len(shape) != len(found):
             raise GraphInput(name=name, reason=f"it has {len(found)} dimensions, must have {len(shape)}")
         for axis, (size, length) in enumerate(zip(shape, found, strict=True)):
             fixed = size.constant
+            if fixed is None and not is_name(size):
+                expressions.append((name, axis, size, length))
+                continue
             known = sizes.setdefault(str(size), length) if fixed is None else fixed
-            if known != length:
-                reason = f"axis {axis} has {length} elements, must have {known}"
-                raise GraphInput(
-                    name=name, reason=reason if str(size) == str(known) else f"{reason} ({size})"
-                )
+            _require_length(name, axis, size, length, known)
+    for name, axis, size, length in expressions:
+        _solve(size, length, sizes)
+        if all(symbol.name in sizes for monomial, _ in size.terms for symbol in monomial):
+            _require_length(name, axis, size, length, evaluate(size, sizes))
     return sizes
+
+
+def _require_length(name: str, axis: int, size: Polynomial, length: int, known: int) -> None:
+    if known != length:
+        reason = f"axis {axis} has {length} elements, must have {known}"
+        raise GraphInput(name=name, reason=reason if str(size) == str(known) else f"{reason} ({size})")
+
+
+def _solve(size: Polynomial, length: int, sizes: dict[str, int]) -> None:
+    """Finds the one size of an expression that is unknown, if it is in one term and not squared."""
+    left, factor, unknown = length, 0, ""
+    for monomial, coefficient in size.terms:
+        missing = [symbol.name for symbol in monomial if symbol.name not in sizes]
+        term = coefficient
+        for symbol in monomial:
+            term *= sizes.get(symbol.name, 1)
+        if not missing:
+            left -= term
+        elif len(missing) > 1 or unknown:
+            return
+        else:
+            factor, unknown = term, missing[0]
+    if unknown and factor and left % factor == 0 and left // factor >= 0:
+        sizes[unknown] = left // factor

@@ -33,6 +33,15 @@ def shape_of(values: Sequence[SizeLike]) -> Shape:
     return tuple(map(size_of, values))
 
 
+def is_name(size: Polynomial) -> bool:
+    """Return whether a size is one name, and not an expression.
+
+    >>> is_name(size_of("n")), is_name(size_of("n") * 2), is_name(size_of(3))
+    (True, False, False)
+    """
+    return len(size.terms) == 1 and len(size.terms[0][0]) == 1 and size.terms[0][1] == 1
+
+
 def product(sizes: Sequence[Polynomial]) -> Polynomial:
     """The number of elements of a shape."""
     total = ONE

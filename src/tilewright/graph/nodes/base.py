@@ -144,4 +144,5 @@ def moved(target: Array, source: Array) -> None:
         copy_to(target, source)
         return
     for part in pieces(target.shape, target.strides):
-        copy_to(target[part], source[part])
+        place: Any = (*part, ...)  # a view, also of arrays without axes
+        copy_to(target[place], source[place])
