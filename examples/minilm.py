@@ -160,7 +160,7 @@ def in_pytorch(w: dict[str, Any], tokens: list[list[int]]) -> Callable[[], Array
     def heads(x: Any) -> Any:
         return x.view(len(tokens), most, HEADS, -1).transpose(1, 2)
 
-    @torch.inference_mode()
+    @torch.inference_mode()  # type: ignore[untyped-decorator]
     def run() -> Array:
         table = "embeddings.{}_embeddings.weight"
         x = functional.embedding(ids, weights[table.format("word")])
@@ -177,7 +177,7 @@ def in_pytorch(w: dict[str, Any], tokens: list[list[int]]) -> Callable[[], Array
         pooled = (x * counted[..., None]).sum(1) / counted.sum(1, keepdim=True)
         return np.asarray(functional.normalize(pooled))
 
-    return run
+    return run  # type: ignore[no-any-return]
 
 
 def seconds_of(*runs: Callable[[], Any]) -> list[float]:

@@ -45,11 +45,11 @@ def step(layout: Any, *, paged: bool = False, scaled: bool = False) -> Graph:
     return g
 
 
-def arrays(g: Graph, rows: int, sizes: dict[str, int]) -> dict[str, Array]:
+def arrays(g: Graph, rows: int, sizes: dict[str, int]) -> dict[str, Any]:
     """Inputs of a graph, with caches of zeros and lengths of 3 and 0."""
     found = {}
     for _, node in g.network.inputs:
-        shape = tuple({"n": rows, **sizes}.get(str(one), one.constant) for one in node.shape)
+        shape = tuple({"n": rows, **sizes}.get(str(one), one.constant or 0) for one in node.shape)
         found[node.label] = floats(*shape) if node.dtype == np.float32 else np.zeros(shape, node.dtype)
         if "cache" in node.label or "scales" in node.label:
             found[node.label][...] = 0
@@ -104,9 +104,9 @@ def test_full_caches_are_refused_before_anything_is_written() -> None:
 
 def test_an_append_that_nothing_reads_stays() -> None:
     g = Graph()
-    caches = [g.input(name, shape=(1, 1, 4, 2)) for name in ("k_cache", "v_cache")]
+    k_cache, v_cache = (g.input(name, shape=(1, 1, 4, 2)) for name in ("k_cache", "v_cache"))
     new = g.input("new", shape=(1, 1, 1, 2))
-    g.append_kv(*caches, new, new, np.zeros(1, np.int64))
+    g.append_kv(k_cache, v_cache, new, new, np.zeros(1, np.int64))
     g.output(g.relu(new))
     cache = np.zeros((1, 1, 4, 2), np.float32)
     g.compile()(cache, cache.copy(), np.ones((1, 1, 1, 2), np.float32))
@@ -132,7 +132,8 @@ def test_caches_that_cannot_be_written(how: str) -> None:
 def test_caches_are_inputs() -> None:
     g = Graph()
     x, lengths = g.input("x", shape=(1, 1, 4, 2)), g.input("lengths", "i64", (1,))
-    for first in (g.relu(x), np.zeros((1, 1, 4, 2), np.float32)):
+    values: tuple[Any, ...] = (g.relu(x), np.zeros((1, 1, 4, 2), np.float32))
+    for first in values:
         with pytest.raises(errors.GraphShape, match="must be an input"):
             g.append_kv(first, x, x[:, :, :1], x[:, :, :1], lengths)
     with pytest.raises(errors.GraphShape, match="other columns"):

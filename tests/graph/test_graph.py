@@ -14,9 +14,10 @@ from support import Array
 import tilewright as tw
 from tilewright import errors
 from tilewright.calls.layout import native_entry_possible
-from tilewright.graph.builder import Graph, Value
+from tilewright.graph.builder import Graph
 from tilewright.graph.execute import evaluate_network
 from tilewright.graph.nodes.elementwise import BINARY, UNARY
+from tilewright.graph.value import Value
 
 RANDOM = np.random.default_rng(5)
 

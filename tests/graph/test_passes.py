@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support import Array
 
-from tilewright.graph.builder import Graph, Value
+from tilewright.graph.builder import Graph
 from tilewright.graph.execute import evaluate_network
 from tilewright.graph.network import Network
 from tilewright.graph.passes.common import merge_common
@@ -22,6 +22,7 @@ from tilewright.graph.passes.recognise_attention import recognise_attention, tok
 from tilewright.graph.passes.recognise_functions import fuse_norm_weights, recognise_functions
 from tilewright.graph.passes.recognise_gates import recognise_gates
 from tilewright.graph.passes.simplify import simplify
+from tilewright.graph.value import Value
 
 RANDOM = np.random.default_rng(3)
 

@@ -47,8 +47,9 @@ def of_every_kind() -> CompiledGraph:
     h = g.concatenate([h, g.expand(floats(1, 1, 4), ("n", "m", 4))], -1)
     y = g.matmul(g.transpose(h, (0, 2, 1))[:, 1:7, :-1], x[:, 1:], alpha=0.25)
     g.output(g.take(g.reduce("mean", y, 1), indices, 1), "taken")
-    caches = [g.input(name, shape=(1, 1, 4, 8)) for name in ("k_cache", "v_cache")]
-    g.output(g.append_kv(*caches, x[:1, :1][:, None], x[:1, :1][:, None], np.zeros(1, np.int64)), "lengths")
+    k_cache, v_cache = (g.input(name, shape=(1, 1, 4, 8)) for name in ("k_cache", "v_cache"))
+    new = x[:1, :1][:, None]
+    g.output(g.append_kv(k_cache, v_cache, new, new, np.zeros(1, np.int64)), "lengths")
     g.output(g.exp(y), "y")
     g.output(g.embedding(floats(9, 4), g.binary("maximum", indices, 0)), "rows")
     for_models(g, x, indices)

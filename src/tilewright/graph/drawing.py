@@ -67,8 +67,8 @@ def svg_of(network: Network) -> str:
     left = min(box.x for box in boxes.values()) - _MARGIN
     width = max(box.x + box.width for box in boxes.values()) - left + _MARGIN
     height = max(box.y for box in boxes.values()) + _HEIGHT + _MARGIN
-    box = f'viewBox="{left:.0f} 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-family="monospace" font-size="10.5">'
+    view = f'viewBox="{left:.0f} 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {view} font-family="monospace" font-size="10.5">'
     parts = [head, f'<rect x="{left:.0f}" width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>']
     for one in boxes.values():
         above = [at for at in dict.fromkeys(network.nodes[one.at].operands) if at in boxes]

@@ -104,9 +104,9 @@ class AttentionNode(Node):
         # Entries of the table behind the last key may be any number.
         found = pages[np.clip(table, 0, len(pages) - 1)]  # (batch, pages, ...)
         if self.layout == "bshd":
-            return found.reshape(len(table), -1, *found.shape[3:])
+            return np.asarray(found.reshape(len(table), -1, *found.shape[3:]))
         found = np.moveaxis(found, 2, 1)
-        return found.reshape(*found.shape[:2], -1, found.shape[-1])
+        return np.asarray(found.reshape(*found.shape[:2], -1, found.shape[-1]))
 
     def _one(self, q: Array, k: Array, v: Array, beside: dict[str, Array]) -> Array:
         """Attention of heads first, each sequence with all its keys."""

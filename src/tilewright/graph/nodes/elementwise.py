@@ -147,7 +147,7 @@ class BinaryNode(Node):
         """By the kernel of the function where floats have one, else NumPy's."""
         op = _PAIR_KERNELS.get(self.function)
         if op is not None and all(one.dtype == out.dtype and is_float(one.dtype) for one in arrays):
-            prepare_pairs(op, *arrays, out).run()
+            prepare_pairs(op, arrays[0], arrays[1], out).run()
         else:
             numpy_call(BINARY[self.function], *arrays, out=out, quiet=True)
 
@@ -184,7 +184,8 @@ class GatedNode(Node):
 
     def run(self, arrays: Sequence[Any], out: Array, sizes: Sizes) -> None:
         """By the kernel of `tilewright.gated`."""
-        prepare_pairs(BinaryOp.MULTIPLY, *arrays, out, UnaryOp(self.activation)).run()
+        x, gate = arrays
+        prepare_pairs(BinaryOp.MULTIPLY, x, gate, out, UnaryOp(self.activation)).run()
 
     def in_place(self) -> tuple[int, ...]:
         """The memory of either operand."""

@@ -44,7 +44,8 @@ class EmbeddingNode(Node):
 
     def run(self, arrays: Sequence[Any], out: Array, sizes: Sizes) -> None:
         """By the kernel of `tilewright.embedding`."""
-        prepare_embedding(*arrays, out, None).run()
+        table, indices = arrays
+        prepare_embedding(table, indices, out, None).run()
 
 
 @dataclass(frozen=True)
