@@ -44,6 +44,8 @@ SHAPES = ((1, 8), (1, 32), (1, 128), (32, 32), (32, 128))
 #: Seconds for the rounds of one row, and rounds at least and at most.
 ROW_SECONDS, FEWEST, MOST = 6.0, 5, 60
 PEAK_SECONDS = 0.02
+#: Tokens of the decoder's prompt.
+PROMPT = 512
 #: Numbers that a token is multiplied with in MiniLM's layers: 4 · 384² + 2 · 384 · 1536 in each of 6.
 PRODUCTS = 6 * (4 * 384**2 + 2 * 384 * 1536)
 
@@ -262,14 +264,52 @@ def start(threads: int) -> None:  # noqa: ARG001 - one thread
             print(f"{name}: first result after {wall:.2f} s, {cpu:.2f} s of CPU")
 
 
+def torch_decoder(shape: llm.Shape) -> dict[str, Run]:
+    """A token and a prompt by `transformers`, eager, in bfloat16, with random weights of the same shape."""
+    import torch
+    from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        hidden_size=shape.width,
+        intermediate_size=shape.inner,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        vocab_size=shape.vocabulary,
+        head_dim=shape.head,
+    )
+    model = LlamaForCausalLM(config).to(torch.bfloat16).eval()
+    cache = DynamicCache(config=config)
+
+    def forward(count: int, own: Any) -> None:
+        with torch.inference_mode():
+            model(
+                torch.zeros(1, count, dtype=torch.long), past_key_values=own, use_cache=True, logits_to_keep=1
+            )
+
+    forward(PROMPT, cache)
+
+    def token() -> None:
+        forward(1, cache)
+        cache.crop(-1)
+
+    return {"torch token": token, "torch prompt": lambda: forward(PROMPT, DynamicCache(config=config))}
+
+
 def decode(threads: int) -> None:
     """A decoder with weights of 4 bits: a token beside reading its weights, and a prompt of 512 tokens."""
     shape = llm.SHAPES["0.1"]
-    for name in ("i4-weights", "bf16"):
+    peers: dict[str, Run] = {}
+    if installed("torch") and installed("transformers"):
+        import torch
+
+        torch.set_num_threads(threads)
+        peers = torch_decoder(shape)
+    for name in ("i4-weights", "bf16", "f32"):
         weights = llm.Weights(np.random.default_rng(0), name)
         run = llm.decoder(shape, weights)
-        prompt = weights.rng.integers(0, shape.vocabulary, (1, 512))
-        session = llm.Session(run, shape, 1, 600)
+        prompt = weights.rng.integers(0, shape.vocabulary, (1, PROMPT))
+        session = llm.Session(run, shape, 1, PROMPT + 8)
         session.step(prompt, threads)
         state = session.lengths.copy()
         probe = SharedProbe(host_machine(), weights.read_bytes, threads)
@@ -282,18 +322,21 @@ def decode(threads: int) -> None:
             session.lengths = np.zeros(1, np.int64)
             session.step(prompt, threads)
 
-        times, peak = measured({"token": step, "reading": probe.read_seconds, "prompt": prefill}, threads)
-        token, reading, whole = (statistics.median(times[one]) for one in ("token", "reading", "prompt"))
-        products = 2 * 512 * (shape.parameters - 2 * shape.vocabulary * shape.width)
-        products += 2 * shape.vocabulary * shape.width
-        products += (
-            shape.layers * 4 * 512 * 512 * shape.width
-        )  # all scores are computed as if none were hidden
+        runs: dict[str, Run] = {"token": step, "reading": probe.read_seconds, "prompt": prefill, **peers}
+        times, peak = measured(runs, threads)
+        median = {one: statistics.median(own) for one, own in times.items()}
+        matrices = shape.parameters - 2 * shape.vocabulary * shape.width
+        scores = shape.layers * 2 * PROMPT**2 * shape.width  # of keys that a query sees
+        flops = 2 * PROMPT * matrices + 2 * shape.vocabulary * shape.width + scores
+        tokens, prompts = 1 / median["token"], PROMPT / median["prompt"]
+        share = flops / median["prompt"] / peak
         print(
-            f"{name}, {weights.read_bytes / 1e6:.0f} MB: {1 / token:.1f} tokens per second, "
-            f"{reading / token:.2f} of the bandwidth; prompt {512 / whole:.0f} tokens per second, "
-            f"{products / whole / peak:.2f} of the peak of {peak / 1e9:.0f} GFLOPS"
+            f"{name}, {weights.read_bytes / 1e6:.0f} MB: {tokens:.1f} tokens per second, "
+            f"{median['reading'] * tokens:.2f} of the bandwidth; prompt {prompts:.0f} tokens per second, "
+            f"{share:.2f} of the peak of {peak / 1e9:.0f} GFLOPS"
         )
+        for kind in ("token", "prompt") if peers else ():
+            print(f"    {kind}: torch bf16 takes {median[f'torch {kind}'] / median[kind]:.2f} times as long")
 
 
 PARTS: dict[str, Callable[[int], None]] = {
