@@ -111,6 +111,6 @@ class ModelResult(TilewrightError, ArithmeticError):
     """Two systems compute different results of one model."""
 
     message = (
-        "output {name} differs from onnxruntime's: by up to {found:.3g} of its largest element, "
-        "the bound is {bound:.3g}; nothing was timed"
+        "output {name} differs from onnxruntime's: by up to {found} of its largest element, "
+        "the bound is {bound}; nothing was timed"
     )

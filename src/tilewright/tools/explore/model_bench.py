@@ -171,7 +171,7 @@ def _difference(plan: ModelPlan, results: Mapping[str, list[Array]]) -> float:
             apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.abs(a - b))
             found = float(apart.max() / (np.abs(b).max() or 1))
         if plan.options.precision == "f32" and not found <= plan.options.bound:
-            raise ModelResult(name=name, found=found, bound=plan.options.bound)
+            raise ModelResult(name=name, found=f"{found:.3g}", bound=f"{plan.options.bound:.3g}")
         largest = max(largest, found)
     return largest
 
