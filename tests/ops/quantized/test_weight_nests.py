@@ -85,16 +85,23 @@ def test_nests_mean_the_formula(unit: str, name: str, dtype: str) -> None:
         assert np.array_equal(c.reshape(m, n), expected), (m, n, k)
 
 
-@pytest.mark.parametrize(("m", "narrow"), [(1, True), (8, True), (32, True), (33, False)])
-def test_few_rows_read_words_and_many_rows_floats(m: int, narrow: bool) -> None:
-    machine = find_machine("znver5")
-    program = program_of(Gemm(weights=Weights.parse("i4g64")), machine)
+#: Rows up to which words are read: 4-bit ones are unpacked four times at most, for 8 or for 4 rows.
+BORDERS = (("znver5", "i4g64", 32), ("znver2", "i4g64", 16), ("znver2", "i8", 32), ("znver2", "bf16", 32))
+
+
+@pytest.mark.parametrize(
+    ("unit", "form", "m", "narrow"),
+    [(unit, form, m, m <= most) for unit, form, most in BORDERS for m in (1, 8, most, most + 1)],
+)
+def test_few_rows_read_words_and_many_rows_floats(unit: str, form: str, m: int, narrow: bool) -> None:
+    machine = find_machine(unit)
+    program = program_of(Gemm(weights=Weights.parse(form)), machine)
     sizes = dict(zip(PRODUCT_SIZES, (m, 300, 200, 200, 1, 0, 0, 300, 1), strict=True))
     found = trace(program, sizes, {"alpha": 1.0, "beta": 0.0}).primitives
     tiles = [one for one in found if isinstance(one, TileMatmul)]
     assert all((one.stored is not None) is narrow for one in tiles)
     assert any(isinstance(one, Pack) for one in found) is not narrow
-    assert all(one.groups is not None for one in tiles)
+    assert all((one.groups is not None) is (form != "bf16") for one in tiles)
 
 
 def tiles_of(body: tuple[Statement, ...]) -> list[TileMatmul]:

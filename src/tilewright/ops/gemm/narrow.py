@@ -31,6 +31,10 @@ NARROW_ROWS = 8
 #: and panels of floats would be written and read for few uses.
 NARROW_STORED_ROWS = 32
 
+#: Times at most that words of 4 bits are unpacked, for other rows each time: with AVX2, up to 16 rows.
+#: They take twice the operations of wider ones: 24 rows of 384x1536 took 556 us, and 423 through panels.
+MOST_UNPACKINGS = 4
+
 #: Panels that one tile reads side by side: 8 vectors of sums cover the latency of two multiply-adds a cycle,
 #: and four streams are few for the hardware's prefetchers.
 MOST_PANELS = 4
@@ -57,6 +61,13 @@ def _heights(isa: Isa, nest: Nest) -> dict[int, int]:
             found[height] = 1 << panels.bit_length() - 1
         height //= 2
     return found
+
+
+def most_stored_rows(isa: Isa, nest: Nest, elements: Elements) -> int:
+    """Rows up to which tiles read the words of a packed weight themselves."""
+    if elements is not Elements.I4:
+        return NARROW_STORED_ROWS
+    return min(NARROW_STORED_ROWS, MOST_UNPACKINGS * max(_heights(isa, nest)))
 
 
 def narrow(nest: Nest, isa: Isa, elements: Elements) -> tuple[Statement, ...]:

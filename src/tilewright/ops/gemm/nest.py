@@ -40,7 +40,7 @@ from tilewright.ops.gemm.cache_blocks import (
     tiling,
     walk_columns,
 )
-from tilewright.ops.gemm.narrow import NARROW_ROWS, NARROW_STORED_ROWS, narrow, plain_elements
+from tilewright.ops.gemm.narrow import NARROW_ROWS, most_stored_rows, narrow, plain_elements
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import (
     SCALARS,
@@ -124,7 +124,7 @@ def _few_rows(nest: Nest, isa: Isa, body: tuple[Statement, ...]) -> tuple[Statem
     others = {"c", nest.a} & nest.packed
     if elements is None or nest.instruction.is_matrix_engine or words is None or others:
         return body
-    rows = NARROW_ROWS if weights is None else NARROW_STORED_ROWS
+    rows = NARROW_ROWS if weights is None else most_stored_rows(isa, nest, elements)
     few = Compare(Relation.LE, sizes.m, Constant(rows))
     some = Compare(Relation.LT, Constant(0), Name("depths"))
     condition = AllOf((few, some, *ones(sizes.cs_a, sizes.cs_c), *words))
