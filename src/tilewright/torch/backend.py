@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from tilewright.errors import InvalidChoice, NotConvertible, shown
 from tilewright.graph.passes.pack_weights import PRECISIONS
+from tilewright.spec.arguments import check_word
 from tilewright.torch.constants import fold_constants
 from tilewright.torch.partition import PREFIX, NodeReport, partitioned
 from tilewright.torch.region import Region, places_of
@@ -75,10 +76,7 @@ def _precision_of(options: Mapping[str, Any]) -> str:
     for name in options:
         if name != "precision":
             raise InvalidChoice(name="the option", found=shown(name), allowed='"precision"')
-    precision = options.get("precision", "f32")
-    if precision not in PRECISIONS:
-        raise InvalidChoice(name="precision", found=shown(precision), allowed=", ".join(PRECISIONS))
-    return str(precision)
+    return check_word(options.get("precision", "f32"), "precision", PRECISIONS)
 
 
 def _compile_inference(

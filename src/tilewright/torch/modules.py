@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 
 import tilewright as tw
-from tilewright.errors import InvalidChoice, InvalidOperand, shown
+from tilewright.errors import InvalidOperand, shown
 from tilewright.graph.passes.pack_weights import PRECISIONS, packed_weight
+from tilewright.spec.arguments import check_word
 from tilewright.torch.packed import Packed
 
 M = TypeVar("M", bound=nn.Module)
@@ -263,8 +264,7 @@ def optimize(module: M, precision: str = "f32") -> M:
     ('PackedLinear', 'Linear')
     """
     _require_module(module)
-    if precision not in PRECISIONS:
-        raise InvalidChoice(name="precision", found=shown(precision), allowed=", ".join(PRECISIONS))
+    precision = check_word(precision, "precision", PRECISIONS)
     for one in module.modules():
         if type(one) in OPTIMIZED:
             one.__class__ = OPTIMIZED[type(one)]

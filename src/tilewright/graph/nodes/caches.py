@@ -12,11 +12,21 @@ from tilewright.calls.operands import Array
 from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.sizes import Sizes
 from tilewright.ops.attention.kv_cache import AppendRequest, prepare_append
+from tilewright.ops.quantized.rows import quantised_rows
+from tilewright.spec.dtype import F32
 from tilewright.typing import AttentionLayoutName
 
 #: Operands that an append may have behind the caches, the new rows and the lengths.
 APPEND_BESIDE = ("new_lengths", "block_table", "key_scales", "value_scales")
 _SCALES = ("key_scales", "value_scales")
+#: Element types of a cache with scales of rows, and without: NumPy's kind, in words.
+_SCALED, _PLAIN = ("i", "int8"), ("f", "a floating-point type, or int8 with scales")
+
+
+def _quantised(rows: Array) -> tuple[Array, Array]:
+    """Rows as int8, and their scales."""
+    found = quantised_rows(np.ascontiguousarray(rows, np.float32), F32)
+    return found.q, found.scales
 
 
 @dataclass(frozen=True)
@@ -36,15 +46,12 @@ class AppendNode(Node):
         """A length of each sequence."""
         self.require(self.layout in get_args(AttentionLayoutName), f"no layout {self.layout!r}")
         caches, new, lengths = types[:2], types[2:4], types[4]
-        for name, cache, one in zip("kv", caches, new, strict=True):
-            self.require(
-                len(cache.shape) == len(one.shape) == 4, f"{name} and its cache must have 4 dimensions"
-            )
+        for name, scales, cache, one in zip("kv", _SCALES, caches, new, strict=True):
+            both = len(cache.shape) == len(one.shape) == 4
+            self.require(both, f"{name} and its cache must have 4 dimensions")
             self.require(cache.shape[-1] == one.shape[-1], f"{name} and its cache have other columns")
             self.require_dtype(one, name, "f", "a floating-point type")
-            scaled = any(name in self.beside for name in _SCALES)
-            if not scaled:
-                self.require_dtype(cache, f"{name}_cache", "f", "a floating-point type, or int8 with scales")
+            self.require_dtype(cache, f"{name}_cache", *(_SCALED if scales in self.beside else _PLAIN))
         self.require_dtype(lengths, "kv_lengths", "iu", "an integer type")
         for name, one in zip(self.beside, types[5:], strict=True):
             self.require(name in APPEND_BESIDE, f"no operand {name!r}; known: {', '.join(APPEND_BESIDE)}")
@@ -57,10 +64,26 @@ class AppendNode(Node):
         return (0, 1, *(5 + at for at, name in enumerate(self.beside) if name in _SCALES))
 
     def evaluate(self, arrays: Sequence[Array], sizes: Sizes) -> Array:
-        """As `run`: what it does is to copy."""
-        out = np.empty(len(arrays[2]), np.int64)
-        self.run(arrays, out, sizes)
-        return out
+        """Row by row."""
+        k_cache, v_cache, k, v, lengths, *rest = arrays
+        beside = dict(zip(self.beside, rest, strict=True))
+        heads = 2 if self.layout == "bshd" else 1  # the axis of heads goes to the front of (tokens, columns)
+        first = np.broadcast_to(lengths, len(k)).astype(np.int64)
+        count = np.broadcast_to(np.asarray(beside.get("new_lengths", k.shape[3 - heads])), len(k))
+        table = beside.get("block_table")
+        for name, cache, new in zip(_SCALES, (k_cache, v_cache), (k, v), strict=True):
+            targets = np.moveaxis(cache, heads, 1)
+            scales = np.moveaxis(beside[name], heads, 1) if name in beside else None
+            size = targets.shape[2]
+            for sequence, rows in enumerate(np.moveaxis(new, heads, 1)):
+                for number in range(count[sequence]):
+                    page, place = divmod(int(first[sequence]) + number, size)
+                    at = (sequence if table is None else table[sequence, page], slice(None), place)
+                    row = rows[:, number]
+                    if scales is not None:
+                        row, scales[at] = _quantised(row)
+                    targets[at] = row
+        return np.asarray(first + count)
 
     def run(self, arrays: Sequence[Any], out: Array, sizes: Sizes) -> None:
         """By the machine code of `tilewright.append_kv`."""

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from tilewright.calls.indices import checked_indices
 from tilewright.calls.operands import Array
 from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.sizes import Sizes
@@ -38,9 +39,9 @@ class EmbeddingNode(Node):
         return ValueType(table.dtype, (*indices.shape, table.shape[1]))
 
     def evaluate(self, arrays: Sequence[Array], sizes: Sizes) -> Array:
-        """By indexing."""
+        """By indexing, after the check."""
         table, indices = arrays
-        return np.asarray(table[indices])
+        return np.asarray(table[checked_indices(indices, "indices", len(table))])
 
     def run(self, arrays: Sequence[Any], out: Array, sizes: Sizes) -> None:
         """By the kernel of `tilewright.embedding`."""
@@ -81,6 +82,7 @@ class RotaryNode(Node):
         x, cos, sin, *positions = arrays
         tokens = -2 if x.ndim == 2 else _TOKENS[self.layout]
         places = positions[0] if positions else np.arange(x.shape[tokens])
+        places = checked_indices(places, "positions", len(cos))
         angles = []
         for table in (cos, sin):
             rows = table[places].astype(np.float64)  # (batch, tokens, pairs) or (tokens, pairs)
