@@ -178,7 +178,8 @@ def test_what_is_no_problem_is_not_compiled(problem: Any) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "strategy"),
-    [(1, "few rows: panels"), (32, "few rows: panels"), (33, "packing: five loops, panels")],
+    # Between, it depends on the machine's registers how many rows are few.
+    [(1, "few rows: panels"), (2, "few rows: panels"), (33, "packing: five loops, panels")],
 )
 def test_products_with_weights_name_their_way(rows: int, strategy: str) -> None:
     packed = tw.quantize_weights(np.ones((300, 400)), bits=4, group=32)

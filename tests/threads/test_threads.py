@@ -223,12 +223,16 @@ def test_resizing_while_others_call() -> None:
 def test_short_calls_wake_nobody_unless_they_follow_each_other() -> None:
     pool = pool_of(2, spin_us=200_000)
     assert meeting(pool, 2) == 2
-    assert settled(pool)
-    time.sleep(0.3)
-    assert meeting(pool, 2, long=False) == 1
-    assert pool.state.slots[0].word == ASLEEP
-    assert meeting(pool, 2, long=False) == 2
-    assert meeting(pool, 2, long=False) == 2
+    for _ in range(20):  # beside other load, two calls may be further apart than a worker waits
+        assert settled(pool)
+        time.sleep(0.3)
+        assert meeting(pool, 2, long=False) == 1
+        assert pool.state.slots[0].word == ASLEEP
+        if meeting(pool, 2, long=False) == 2:
+            break
+    else:
+        pytest.fail("a short call woke nobody although it followed another")
+    assert eventually(lambda: meeting(pool, 2, long=False) == 2)
     assert settled(pool)
 
 
