@@ -20,6 +20,7 @@ from tilewright.errors import GraphInput, GraphInputs, UnsupportedArgument
 from tilewright.errors.callers import named_in_errors
 from tilewright.graph.calibration import input_statistics, sample_calls
 from tilewright.graph.drawing import draw
+from tilewright.graph.drawn_samples import drawn_inputs, drawn_statistics
 from tilewright.graph.execute import run_network
 from tilewright.graph.network import Network, bind_sizes
 from tilewright.graph.nodes.sources import ConstantNode
@@ -241,9 +242,11 @@ def compile_network(network: Network, precision: str = "f32", calibration: Any =
     ------
     InvalidChoice, UnsupportedArgument, InvalidOperand, GraphInputs, GraphInput
     """
-    if calibration is None:
-        return CompiledGraph(run_passes(network, precision))
     word = check_word(precision, "precision", PRECISIONS)
+    if calibration is None:
+        drawn = drawn_inputs(network) if word == "i8-dynamic" else None
+        measured = None if drawn is None else partial(drawn_statistics, inputs=drawn)
+        return CompiledGraph(run_passes(network, word, measured))
     if word not in CALIBRATED:
         remedy = f"pass it with precision={' or '.join(map(repr, CALIBRATED))}"
         raise UnsupportedArgument(name="calibration", value="...", remedy=remedy)

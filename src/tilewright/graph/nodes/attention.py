@@ -70,6 +70,10 @@ class AttentionNode(Node):
                 self.require_dtype(one, name, "iu", "an integer type")
         return ValueType(q.dtype, (*q.shape[:-1], v.shape[-1]))
 
+    def tokens(self, one: ValueType) -> Polynomial:
+        """The number of tokens of queries, keys or values."""
+        return one.shape[_AXES[self.layout][1] if len(one.shape) > 2 else -2]
+
     def evaluate(self, arrays: Sequence[Array], sizes: Sizes) -> Array:
         """Score by score, in float64."""
         q, k, v = (one.astype(np.float64) for one in arrays[:3])
@@ -166,5 +170,5 @@ class AttentionNode(Node):
     def work(self, types: Sequence[ValueType], result: ValueType) -> Polynomial:
         """Two products over all keys, whether or not they are masked."""
         q, k, v = types[:3]
-        tokens = k.shape[_AXES[self.layout][1] if len(k.shape) > 2 else -2]
+        tokens = self.tokens(k)
         return product(q.shape[:-1]) * tokens * (q.shape[-1] + v.shape[-1]) * 2
