@@ -86,6 +86,7 @@ ORDERS = {
         "passes",
         "drawing",
         "calibration",
+        "drawn_samples",
         "execute",
         "plan",
         "value",

@@ -1,4 +1,4 @@
-"""Sample inputs that are drawn where a caller gives none: random indices for networks that look up embeddings.
+"""Sample inputs that are drawn where a caller gives none: random indices for networks of look-ups.
 
 What a network of look-ups computes first are rows of its own tables, so random indices say which columns of
 its layers are large almost as well as samples do. Numbers that nothing is known of are not drawn.
