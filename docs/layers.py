@@ -34,6 +34,7 @@ COLOURS = {
             "reading",
             "preparing",
             "cached",
+            "records",
             "plotting",
             "recorder",
             "errors",

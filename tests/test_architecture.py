@@ -48,6 +48,7 @@ LAYERS = (
     "preparing",
     "recorder",
     "cached",
+    "records",
     "plotting",
     "errors",
     "typing",

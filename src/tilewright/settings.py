@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import InvalidSetting, shown
+from tilewright.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

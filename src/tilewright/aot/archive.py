@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from tilewright.records import dataclass
 
 _MAGIC = b"!<arch>\n"
 _HEADER_BYTES = 60

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.aot.resolver import Choice, Dispatched, argument_types, resolver_ir
 from tilewright.aot.spec_file import LibraryKernel, Spec
@@ -17,6 +16,7 @@ from tilewright.compiler.pipeline import STAGES
 from tilewright.llvm.target import emit_object
 from tilewright.llvm.values import Type
 from tilewright.machine.machine import Machine
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ are functions given as bytes of machine code.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
@@ -28,6 +27,7 @@ from tilewright.machine.feature_bits import (
     words_of,
 )
 from tilewright.machine.machine import Machine
+from tilewright.records import dataclass
 
 #: The choice before the first call, and the choice if no variant fits.
 NOT_ASKED, NOTHING_FITS = -2, -1

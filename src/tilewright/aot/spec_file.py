@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.unary.problem import Unary
 from tilewright.reading import read_input
+from tilewright.records import dataclass
 
 #: Problem records; their keyword arguments are the keys of a kernel table.
 PROBLEMS: dict[str, type[Problem]] = {"gemm": Gemm, "brgemm": BatchReduceGemm, "unary": Unary}

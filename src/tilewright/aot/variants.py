@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.errors import InvalidTargetList, MixedTargets, TargetNeverChosen, shown
 from tilewright.llvm.subtarget import cpu_features
@@ -18,6 +18,7 @@ from tilewright.machine.feature_bits import (
 )
 from tilewright.machine.isa_rows import GENERIC128, ISAS, usable_isas
 from tilewright.machine.machine import Machine, enabled_features
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

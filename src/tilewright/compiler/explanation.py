@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 
 from tilewright.compiler.kernel import Kernel
@@ -22,6 +21,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.text import print_condition
 from tilewright.ir.trace import Decision, trace
+from tilewright.records import dataclass
 from tilewright.threads.pool import TEAM_WORK, wanted_threads
 
 

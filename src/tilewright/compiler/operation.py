@@ -12,13 +12,14 @@ theirs is compiled first, so that a product pays nothing for attention.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from inspect import getdoc
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tilewright.machine.machine import Machine
+from tilewright.records import dataclass
 from tilewright.spec.operations import OPS
 from tilewright.spec.problem import Layout, Operand
 

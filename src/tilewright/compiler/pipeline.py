@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tilewright.compiler.interface import Interface
@@ -15,6 +15,7 @@ from tilewright.ir.nodes import Program
 from tilewright.ir.text import print_program
 from tilewright.llvm.parts import emit_by_parts
 from tilewright.machine.machine import Machine
+from tilewright.records import dataclass
 from tilewright.spec.problem import check_elements
 
 

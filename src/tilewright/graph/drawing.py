@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 from tilewright.errors import GraphNotWritable
 from tilewright.graph.network import Network
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
+from tilewright.records import dataclass
 from tilewright.spec.arguments import check_path
 
 #: Points: heights and distances of boxes, the width of a character, the margin.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.cached import cached_property
 from tilewright.errors import GraphInput
@@ -11,6 +11,7 @@ from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
 from tilewright.graph.sizes import Shape, Sizes, evaluate, is_name
 from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from tilewright.graph.nodes.base import Node
 from tilewright.graph.nodes.movement import ReshapeNode
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
 from tilewright.graph.sizes import Sizes, evaluate_shape
+from tilewright.records import dataclass
 
 #: Buffers begin at multiples of this: a cache line.
 ALIGNMENT = 64

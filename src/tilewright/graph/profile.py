@@ -6,7 +6,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from tilewright.graph.network import Network
 from tilewright.graph.nodes.base import Node
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
 from tilewright.graph.sizes import Sizes, evaluate, evaluate_shape, shape_of
+from tilewright.records import dataclass
 
 #: Runs of all nodes, of which the median of each node's times is taken.
 REPEAT = 9

@@ -8,10 +8,10 @@ a flat buffer: an element offset and two element strides, all affine in sizes, l
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
+from tilewright.records import dataclass
 from tilewright.spec.dtype import DType, accumulator
 from tilewright.spec.epilogue import Step
 from tilewright.spec.functions import UnaryOp

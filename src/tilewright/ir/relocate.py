@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 from tilewright.errors import InvalidTileIr
@@ -18,6 +18,7 @@ from tilewright.ir.nodes import (
     Statement,
     Unless,
 )
+from tilewright.records import dataclass
 
 
 class Place(NamedTuple):

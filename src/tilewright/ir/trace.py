@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from tilewright.ir.interpret import Run
 from tilewright.ir.nodes import (
@@ -22,6 +21,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.primitives.budget import Spend
 from tilewright.ir.primitives.prefetch import PrefetchRows
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

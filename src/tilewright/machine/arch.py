@@ -5,7 +5,9 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

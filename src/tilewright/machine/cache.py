@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.errors import InvalidSize
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

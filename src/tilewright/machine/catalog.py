@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TypedDict
 
@@ -13,6 +12,7 @@ from tilewright.machine.core_rows import find_core
 from tilewright.machine.isa import Isa
 from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, NEON, RVV128, SVE, VSX, usable_isas
 from tilewright.machine.machine import Machine, enabled_features
+from tilewright.records import dataclass
 
 _KIB = 2**10
 _MIB = 2**20

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.machine.cache import Cache
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ its name have one length, and otherwise unknown.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from tilewright.errors import InvalidTarget, shown
 from tilewright.machine.arch import find_arch, triple_arch
@@ -16,6 +15,7 @@ from tilewright.machine.cache import Cache
 from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa_rows import ISAS, SVE, best_isa
 from tilewright.machine.machine import Machine
+from tilewright.records import dataclass
 
 #: Lengths of vectors: SVE (the technical reference manuals of Arm; A64FX Microarchitecture Manual) and SME
 #: (`machdep.cpu.sme_max_svl_b` of macOS).

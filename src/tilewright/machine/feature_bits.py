@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
 from tilewright.errors import NoResolver, UntestableFeature
 from tilewright.machine import arch
 from tilewright.machine.machine import Machine, enabled_features
+from tilewright.records import dataclass
 
 
 class Register(IntEnum):

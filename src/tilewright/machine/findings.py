@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from math import isfinite
 from typing import Any, TypeVar
 
 from tilewright.errors import InvalidSize
 from tilewright.machine.tuning import TunedConstant, Tuning
+from tilewright.records import dataclass
 
 #: Changes with the meaning of constants and classes, so that files of other versions are left alone.
 TUNING_VERSION = 1

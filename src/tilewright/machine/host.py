@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, TypedDict
 
@@ -33,6 +33,7 @@ from tilewright.machine.probe import (
     this_host,
 )
 from tilewright.machine.tuning import Tuning, kept_tunings, tuning_path
+from tilewright.records import dataclass
 from tilewright.settings import MOST, MOST_NUMBER, Settings, check_positive, read_settings, variable_of
 from tilewright.spec.arguments import check_text
 from tilewright.store import store_for

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import get_args
 
 from tilewright.errors import InvalidChoice, UnsupportedDtype
 from tilewright.machine.cores import Core
+from tilewright.records import dataclass
 from tilewright.spec.dtype import BF16, DType, accumulator
 from tilewright.typing import LoweringName
 

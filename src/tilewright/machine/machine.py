@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 
 from tilewright.errors import InvalidSize, IsaNotOnHost
 from tilewright.machine.arch import triple_arch
@@ -14,6 +14,7 @@ from tilewright.machine.isa import Isa, Lowering
 from tilewright.machine.isa_rows import ISAS, usable_isas
 from tilewright.machine.measure import Measurement
 from tilewright.machine.tuning import Tuning
+from tilewright.records import dataclass
 from tilewright.spec.records import set_fields
 
 #: Bytes between two prefetches and of aligned stack buffers: the smallest cache line of the catalogued CPUs.

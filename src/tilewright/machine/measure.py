@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from functools import cache
 from math import isfinite
 from typing import Any
 
 from tilewright.machine.cores import Core, VectorRates
+from tilewright.records import dataclass
 from tilewright.store import ObjectCache
 
 logger = logging.getLogger("tilewright")

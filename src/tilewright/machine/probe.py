@@ -6,7 +6,6 @@ import mmap
 import os
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -15,6 +14,7 @@ from tilewright.machine.arch import AARCH64, find_arch
 from tilewright.machine.cache import Cache
 from tilewright.machine.cores import CpuIdentity
 from tilewright.preparing import importing
+from tilewright.records import dataclass
 from tilewright.settings import parse_bytes
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from tilewright.errors import InvalidSize
 from tilewright.preparing import Late, importing
+from tilewright.records import dataclass
 from tilewright.settings import Settings
 
 #: Constants are positive and no larger: elements of an operand.

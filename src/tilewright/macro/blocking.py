@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
 from tilewright.machine.isa import Broadcast, Edge, Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.cost import PASSING_WAYS, STREAM_SHARE, RegisterTile, tile_cycles
+from tilewright.records import dataclass
 
 #: Share of a tile's time that its load-add-store of C in cache may cost (see `depth_block`). Large C goes to
 #: memory and back each time: half a percent instead of one made n = 3000 five percent faster.

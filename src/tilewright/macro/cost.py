@@ -6,13 +6,13 @@ Operations count what is moved and computed, each for its own problem.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil, gcd
 
 from tilewright.machine.cache import Cache
 from tilewright.machine.cores import Core
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
+from tilewright.records import dataclass
 from tilewright.spec.problem import ProductTypes
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tilewright.ir.nodes import Parts
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import machine_tile
+from tilewright.records import dataclass
 from tilewright.spec.dtype import F32, DType
 from tilewright.spec.problem import ProductTypes, Role
 

@@ -8,7 +8,6 @@ and are not hidden behind multiply-adds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from math import ceil
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.cost import KEPT_SHARE, rows_held
+from tilewright.records import dataclass
 from tilewright.spec.problem import ProductTypes
 
 #: Time to pack rows of a row-major A, which are interleaved, over `pack_cycles`: 2.2 cycles an element on a

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.graph.sizes import quotient, size_of
 from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.records import dataclass
 
 
 class Undecided(Exception):

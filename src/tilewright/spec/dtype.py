@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ import numpy as np
 from tilewright.cached import cached_property
 from tilewright.errors import InvalidOperand, UnsupportedDtype, shown
 from tilewright.preparing import importing
+from tilewright.records import dataclass
 from tilewright.spec.arguments import as_dtype, as_text
 from tilewright.spec.records import set_fields
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from tilewright.errors import InvalidChoice, StepDtype, shown
+from tilewright.records import dataclass
 from tilewright.spec.arguments import as_text, check_items, parse_choice, real_number
 from tilewright.spec.dtype import C64, C128, DTYPES, F32, F64, DType, Kind, integer_range, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from math import prod
 from typing import Any, get_args
@@ -11,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from tilewright.errors import SizeOverflow, UnsupportedDtype
+from tilewright.records import dataclass
 from tilewright.spec.arguments import MAX_SIZE
 from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, DType, Kind, accumulator, parse_dtype
 from tilewright.spec.epilogue import Epilogue, widened

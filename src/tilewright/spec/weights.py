@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.errors import InvalidChoice, InvalidGroup, shown
+from tilewright.records import dataclass
 from tilewright.spec.arguments import check_text
 from tilewright.spec.dtype import DTYPES, F32, I32, DType
 

@@ -7,7 +7,6 @@ An element of a block is s · u + o: u unsigned, s and o of its group of consecu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -16,6 +15,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.calls.pieces import PIECE
 from tilewright.ops.packing.words import spans
+from tilewright.records import dataclass
 from tilewright.weights.integer_weight import IntegerWeight
 
 

@@ -7,13 +7,14 @@ bytes that are there before anything is read or allocated.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tilewright.calls.operands import Array
 from tilewright.errors import WeightFileDamaged, WeightFileTruncated
+from tilewright.records import dataclass
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tilewright.machine.machine import Machine
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.packing.words import spans
 from tilewright.ops.quantized.public import pack_quantized
+from tilewright.records import dataclass
 from tilewright.spec.arguments import as_integer, check_flag
 from tilewright.spec.weights import GROUPS
 

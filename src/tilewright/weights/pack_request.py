@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias, get_args
 
@@ -14,6 +13,7 @@ from tilewright.calls.pieces import as_type
 from tilewright.errors import InvalidChoice, UnsupportedArgument, shown
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.quantized.public import pack, quantize_weights
+from tilewright.records import dataclass
 from tilewright.spec.arguments import as_flag, as_items, as_text, check_flag, check_word
 from tilewright.spec.dtype import GEMM_DTYPES
 from tilewright.spec.weights import Elements

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
 
 from tilewright.calls.operands import Array
 from tilewright.errors import TensorTypeUnsupported, UnknownTensor, shown
 from tilewright.ops.packing.matrix import PackedMatrix
+from tilewright.records import dataclass
 
 #: Names that the message about an unknown one offers.
 _MOST_OFFERED = 3

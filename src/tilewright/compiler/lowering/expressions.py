@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.compiler.lowering.frame import Frame
 from tilewright.errors import InvalidTileIr
@@ -26,6 +26,7 @@ from tilewright.ir.nodes import (
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import INT64, POINTER, Value, constant, int64, zero
 from tilewright.micro.calls import Window
+from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.sizes import Sizes, product
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.ops.attention.public import attention
+from tilewright.records import dataclass
 from tilewright.typing import AttentionLayoutName, CausalName
 
 _attention = in_python(attention)

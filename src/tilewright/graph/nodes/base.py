@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from tilewright.calls.pieces import copy_to, pieces
 from tilewright.errors import GraphDtype, GraphShape
 from tilewright.graph.sizes import Shape, Sizes, shown_shape
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
+from tilewright.records import dataclass
 
 
 class ValueType(NamedTuple):

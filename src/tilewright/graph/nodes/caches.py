@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -13,6 +12,7 @@ from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.sizes import Sizes
 from tilewright.ops.attention.kv_cache import AppendRequest, prepare_append
 from tilewright.ops.quantized.rows import quantised_rows
+from tilewright.records import dataclass
 from tilewright.spec.dtype import F32
 from tilewright.typing import AttentionLayoutName
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -15,6 +14,7 @@ from tilewright.graph.nodes.base import Node, ValueType, is_float, moved
 from tilewright.graph.sizes import Sizes, broadcast
 from tilewright.ops.binary.call import prepare_pairs
 from tilewright.ops.elementwise.call import prepare_each
+from tilewright.records import dataclass
 from tilewright.spec.binary_functions import BinaryOp, binary_meaning
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.typing import ActivationName
@@ -222,7 +222,7 @@ class WhereNode(Node):
 class CastNode(Node):
     """x in another element type, as `numpy.ndarray.astype`."""
 
-    dtype: np.dtype[Any] = np.dtype("f4")  # noqa: RUF009 - a dtype is immutable
+    dtype: np.dtype[Any] = np.dtype("f4")
 
     def infer(self, types: Sequence[ValueType]) -> ValueType:
         """The shape of x in the other type."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from tilewright.calls.recording import constant
 from tilewright.graph.nodes.base import Node, ValueType, moved
 from tilewright.graph.sizes import ONE, Shape, Sizes, evaluate, evaluate_shape, size_of
 from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class SizesNode(Node):
 
     elements: Shape = ()
     lengths: tuple[int, ...] = ()
-    dtype: np.dtype[Any] = np.dtype("i8")  # noqa: RUF009 - a dtype is immutable
+    dtype: np.dtype[Any] = np.dtype("i8")
 
     def infer(self, types: Sequence[ValueType]) -> ValueType:
         """The declared type."""
@@ -47,9 +47,9 @@ class IotaNode(Node):
     """start, start + step, ...: as many integers as a size says."""
 
     length: Polynomial = ONE
-    start: Polynomial = Polynomial()  # noqa: RUF009 - a polynomial is immutable
+    start: Polynomial = Polynomial()
     step: int = 1
-    dtype: np.dtype[Any] = np.dtype("i8")  # noqa: RUF009 - a dtype is immutable
+    dtype: np.dtype[Any] = np.dtype("i8")
 
     def infer(self, types: Sequence[ValueType]) -> ValueType:
         """A vector of the given length."""

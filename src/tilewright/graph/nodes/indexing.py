@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ from tilewright.calls.operands import Array
 from tilewright.calls.recording import numpy_call
 from tilewright.graph.nodes.base import Node, ValueType, moved
 from tilewright.graph.sizes import Shape, Sizes, broadcast, evaluate_shape
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from tilewright.graph.nodes.products import MatmulNode
 from tilewright.graph.sizes import Sizes, product
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.ops.matmul.integers import matmul_integer
+from tilewright.records import dataclass
 
 _matmul_integer = in_python(matmul_integer)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from tilewright.graph.sizes import (
     shown_shape,
 )
 from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.records import dataclass
 
 ZERO = Polynomial()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -17,6 +16,7 @@ from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.ops.einsum.public import einsum
 from tilewright.ops.linear.activations import quantize_rows
 from tilewright.ops.matmul.public import matmul
+from tilewright.records import dataclass
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.typing import ActivationName
 

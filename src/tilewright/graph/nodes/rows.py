@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from tilewright.ops.rows.public_reductions import max as row_max
 from tilewright.ops.rows.public_reductions import mean as row_mean
 from tilewright.ops.rows.public_reductions import min as row_min
 from tilewright.ops.rows.public_reductions import sum as row_sum
+from tilewright.records import dataclass
 
 _SOFTMAXES = {False: in_python(softmax), True: in_python(log_softmax)}
 _layer_norm, _rms_norm = in_python(layer_norm), in_python(rms_norm)

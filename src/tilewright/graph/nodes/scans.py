@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ from tilewright.calls.operands import Array
 from tilewright.calls.recording import numpy_call
 from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.sizes import ONE, Sizes
+from tilewright.records import dataclass
 
 _CUMULATIVE: dict[str, tuple[Any, int]] = {"sum": (np.cumsum, 0), "prod": (np.cumprod, 1)}
 _EXTREMA = {"max": np.argmax, "min": np.argmin}

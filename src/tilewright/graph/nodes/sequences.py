@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -14,6 +13,7 @@ from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.sizes import Sizes
 from tilewright.ops.embedding.call import prepare_embedding
 from tilewright.ops.rotary.call import prepare_rotary
+from tilewright.records import dataclass
 from tilewright.spec.rotary import Pairing
 from tilewright.typing import AttentionLayoutName
 

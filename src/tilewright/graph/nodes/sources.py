@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from tilewright.calls.operands import Array
 from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.sizes import Shape, Sizes, shape_of
 from tilewright.ops.packing.matrix import PackedMatrix
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

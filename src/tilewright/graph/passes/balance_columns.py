@@ -10,7 +10,6 @@ et al., "SmoothQuant", 2022, arXiv:2211.10438, equation (4):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from tilewright.graph.nodes.products import LinearNode
 from tilewright.graph.nodes.rows import NormNode
 from tilewright.graph.nodes.sources import ConstantNode
 from tilewright.graph.passes.patterns import constant_array
+from tilewright.records import dataclass
 
 #: α of the paper: how much of the range moves into the weights. The least cosine of MiniLM's embeddings to
 #: those in float32 is 0.9966 with 0.5, 0.9978 with 0.7, 0.9972 with 1, and 0.9938 without factors.

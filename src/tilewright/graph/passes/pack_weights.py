@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.quantized.gptq import shrunk_moments
 from tilewright.ops.quantized.public import pack, quantize_weights
 from tilewright.ops.quantized.quantise import quantized_for
+from tilewright.records import dataclass
 from tilewright.spec.weights import Elements, Weights
 
 #: How weights are stored, by the precision that a caller asks for.

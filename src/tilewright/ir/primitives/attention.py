@@ -7,7 +7,6 @@ doi:10.1145/3650200.3656620.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from tilewright.ir.nodes import (
     Slice,
 )
 from tilewright.preparing import importing
+from tilewright.records import dataclass
 from tilewright.spec.dtype import I64, DType
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
 from tilewright.ir.nodes import ADJACENT, Constant, Expression, Primitive, PrimitiveOperands, Slice
+from tilewright.records import dataclass
 from tilewright.spec.binary_functions import BinaryOp, binary_meaning
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import ACTIVATIONS

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.ir.nodes import Expression, Primitive, PrimitiveOperands, Slice
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from tilewright.ir.nodes import ADJACENT, Array, Constant, Expression, Primitive, PrimitiveOperands, Slice
+from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
 from tilewright.spec.products import product_meaning
 

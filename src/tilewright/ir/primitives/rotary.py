@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
 from tilewright.ir.nodes import ADJACENT, Expression, Primitive, PrimitiveOperands, Slice
+from tilewright.records import dataclass
 from tilewright.spec.dtype import I64, DType
 from tilewright.spec.rotary import Pairing, rotary_meaning
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from tilewright.ir.nodes import ADJACENT, Expression, Primitive, PrimitiveOperands, ScalarValue, Slice
+from tilewright.records import dataclass
 from tilewright.spec.dtype import F32, F64, DType
 from tilewright.spec.row_functions import RowOp, row_meaning
 

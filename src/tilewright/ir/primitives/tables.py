@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from tilewright.ir.nodes import Expression, Primitive, PrimitiveOperands, ScalarValue, Slice
+from tilewright.records import dataclass
 from tilewright.spec.dtype import I64, DType
 
 #: The step of a panel whose lanes have no common distance.

@@ -7,7 +7,6 @@ import ast
 import inspect
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tilewright.errors import NotAccelerated, SourceMissing
@@ -18,6 +17,7 @@ from tilewright.loops.nests.text import product_text
 from tilewright.loops.python.calls import NestCall, refusal_of
 from tilewright.loops.python.elements import PythonNest
 from tilewright.loops.python.reader import assigned_names, python_nest
+from tilewright.records import dataclass
 
 #: The variable in which a rewritten function finds its calls.
 CALLS = "__tilewright_nests__"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from tilewright.errors import CompilerUnknown
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path, PurePath
 
@@ -13,6 +12,7 @@ from tilewright.errors import InputNotReadable
 from tilewright.loops.driving.compilers import NOT_DRIVEN, CompilerDriver, split_program
 from tilewright.loops.opt.records import OutputFormat
 from tilewright.reading import read_input
+from tilewright.records import dataclass
 
 #: Longest response file that is read, in bytes.
 _MOST_RESPONSE_BYTES = 16 << 20

@@ -9,7 +9,6 @@ import stat
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from tilewright.errors import RustcNotDriven, TilewrightError
 from tilewright.loops.driving.processes import run
 from tilewright.loops.driving.units import UnitCompiler
 from tilewright.loops.opt.records import ProductOptions
+from tilewright.records import dataclass
 
 #: Options for rustc: unoptimised bitcode instead of objects, so that bounds checks are still inside the loops
 #: that they belong to.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.loops.opt.optimise import optimise
 from tilewright.loops.opt.records import OutputFormat, ProductOptions, Remark
+from tilewright.records import dataclass
 
 
 @dataclass

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from tilewright.cached import cached_property
 from tilewright.loops.llvm.module import FunctionDefinition
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

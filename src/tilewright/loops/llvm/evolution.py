@@ -6,7 +6,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
@@ -17,6 +16,7 @@ from tilewright.loops.llvm.symbols import Computed, IntegerOperation, Reloaded, 
 from tilewright.loops.llvm.type_layout import DataLayout
 from tilewright.loops.nests.nest import Extent, Within
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+from tilewright.records import dataclass
 
 _NUMBER = re.compile(r"-?\d+$")
 _CONSTANT_GEP = re.compile(r"(getelementptr(?: [a-z]+(?:\([^)]*\))?)*) \((.*)\)$")

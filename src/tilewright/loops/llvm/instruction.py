@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tilewright.cached import cached_property
 from tilewright.loops.llvm.text import NAME, closing, split_commas, split_type
+from tilewright.records import dataclass
 
 _LOCAL = re.compile(rf"%{NAME}")
 _LABEL = re.compile(rf"label %({NAME})")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
 from tilewright.loops.llvm.module import FunctionDefinition, ParsedModule
 from tilewright.loops.llvm.nest import Reader
 from tilewright.loops.llvm.symbols import Candidate
 from tilewright.loops.llvm.values import NotANest
 from tilewright.loops.nests.nest import Refusal, Where
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

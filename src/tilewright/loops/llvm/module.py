@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from tilewright.cached import cached_property
 from tilewright.loops.llvm.instruction import Instruction, read_instruction
 from tilewright.loops.llvm.text import NAME, closing, split_commas, split_type
 from tilewright.loops.nests.nest import Where
+from tilewright.records import dataclass
 
 _DEFINE = re.compile(rf'define [^@"]*(?:"[^"]*"[^@"]*)*@({NAME})\(')
 _GLOBAL = re.compile(rf"@({NAME}) = (.*)")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from tilewright.loops.nests.nest import Condition, CountedLoop, MatrixProduct
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
+from tilewright.records import dataclass
 
 #: Default values of fields of symbols that `of` replaces: fields of a subclass need defaults.
 NOTHING, NO_OFFSET = Symbol(""), Polynomial()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
 from tilewright.loops.llvm.evolution import Evolution, Evolutions
@@ -14,6 +13,7 @@ from tilewright.loops.llvm.rules import OVERFLOW, RULES
 from tilewright.loops.llvm.successors import never_returns
 from tilewright.loops.nests.nest import Bound, Extent
 from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.records import dataclass
 
 _NEGATED = {"eq": "ne", "lt": "ge", "le": "gt"}
 _NEGATED |= {other: one for one, other in _NEGATED.items()}

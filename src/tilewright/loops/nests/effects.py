@@ -5,7 +5,7 @@ eliminated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from tilewright.loops.nests.nest import (
@@ -31,6 +31,7 @@ from tilewright.loops.nests.nest import (
     Where,
 )
 from tilewright.loops.nests.polynomial import Index
+from tilewright.records import dataclass
 from tilewright.spec.dtype import DType, Kind
 
 #: A loop without its body: its index and extent.

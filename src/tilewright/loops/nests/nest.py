@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
 
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
 from tilewright.spec.roles import DimensionRole
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 from tilewright.loops.nests.effects import Range, Refused, Store, Term, effects, narrower, times
@@ -24,6 +24,7 @@ from tilewright.loops.nests.nest import (
 from tilewright.loops.nests.polynomial import Index, Polynomial
 from tilewright.loops.nests.space import IterationSpace, dependent, fused, normalised
 from tilewright.loops.nests.unrolled import rolled
+from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
 from tilewright.spec.roles import DimensionRole
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.loops.nests.effects import Range
 from tilewright.loops.nests.nest import Bound, Condition, Extent, Within
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 
 from tilewright.errors import InvalidChoice, shown
@@ -11,6 +10,7 @@ from tilewright.loops.nests.nest import Where
 from tilewright.loops.splice.calls import PanelAllocator
 from tilewright.loops.splice.plan import ProductStrategy
 from tilewright.machine.machine import Machine
+from tilewright.records import dataclass
 
 
 class OutputFormat(Enum):

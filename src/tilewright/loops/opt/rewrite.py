@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tilewright.llvm.canonical import inline_calls, shape_loops
@@ -13,6 +12,7 @@ from tilewright.loops.llvm.module import FunctionDefinition, ParsedModule, read_
 from tilewright.loops.opt.records import ProductOptions, Remark
 from tilewright.loops.opt.search import Search
 from tilewright.loops.splice.splice import Splicer
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

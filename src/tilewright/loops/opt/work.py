@@ -7,7 +7,7 @@ import json
 import pickle
 import re
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -21,6 +21,7 @@ from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions
 from tilewright.loops.opt.rewrite import rewrite
 from tilewright.machine.arch import triple_arch
 from tilewright.preparing import preparing
+from tilewright.records import dataclass
 
 #: Magic numbers of LLVM bitcode: plain, and in Apple's wrapper.
 _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.loops.nests.nest import Access, Bound, CountedLoop, Extent, MemoryObject, Where
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+from tilewright.records import dataclass
 
 #: Built-in functions that a nest may call; the run-time check verifies that the names still refer to them.
 BUILTINS = frozenset({"range", "len", "min", "max", "sum", "int", "abs"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,6 +12,7 @@ from tilewright.cached import cached_property
 from tilewright.loops.nests.nest import MatrixProduct
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
 from tilewright.loops.python.elements import AxisStride, PythonNest
+from tilewright.records import dataclass
 
 Array: TypeAlias = NDArray[Any]
 #: For each axis of an array: the first subscript, and its step along each dimension.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 from tilewright.compiler.interface import SCRATCH_ALIGNMENT
 from tilewright.compiler.lowering.frame import LOCAL_ALIGNMENT
@@ -40,6 +39,7 @@ from tilewright.loops.splice.conditions import Conditions
 from tilewright.loops.splice.kernels import EmbeddedKernel
 from tilewright.loops.splice.plan import KernelChoice, KernelMatrix, KernelPlan
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.records import dataclass
 from tilewright.spec.dtype import DType, find_llvm_type
 from tilewright.spec.problem import Layout
 from tilewright.spec.roles import DimensionRole

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import permutations
 
 from tilewright.llvm.values import INT1, INT64, Value, int64
@@ -20,6 +20,7 @@ from tilewright.loops.nests.nest import (
 )
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 from tilewright.loops.splice.arithmetic import Exact, Invariants, kind_of, least, most
+from tilewright.records import dataclass
 from tilewright.spec.dtype import find_llvm_type
 
 TRUE = Value(INT1, "true")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.compiler.lowering.interface import scratch_layout, signature
 from tilewright.compiler.operation import Compilation, Problem, kernel_name
@@ -12,6 +12,7 @@ from tilewright.ir.alone import alone
 from tilewright.llvm.values import Type
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
+from tilewright.records import dataclass
 
 _DEFINITION = re.compile(r"^(define .*) \{$", re.MULTILINE)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.errors import TilewrightError
 from tilewright.llvm.matrix import MULTIPLY
@@ -13,6 +12,7 @@ from tilewright.loops.splice.kernels import EmbeddedKernel, Kernels
 from tilewright.loops.splice.text import LABEL
 from tilewright.machine.machine import Machine
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.records import dataclass
 from tilewright.spec.dtype import F32, DType, find_llvm_type
 
 #: Alignment of matrices in the stack frame: a cache line.

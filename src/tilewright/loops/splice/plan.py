@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from math import prod
 from typing import TypeAlias
@@ -23,6 +22,7 @@ from tilewright.macro.cost import CallLimits, call_limits
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
+from tilewright.records import dataclass
 from tilewright.spec import problem as spec
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, ProductTypes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tilewright.loops.llvm.symbols import NestLocation
 from tilewright.loops.llvm.text import NAME
+from tilewright.records import dataclass
 
 #: First line of a block.
 LABEL = re.compile(r'^("(?:[^"\\]|\\.)*"|[-\w.$]+):')

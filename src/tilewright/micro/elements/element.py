@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import Type, Value, memory_type, vector_of
 from tilewright.machine.isa import Isa
 from tilewright.micro.elements.math import emit
 from tilewright.micro.packing.transpose import PART_BITS
+from tilewright.records import dataclass
 from tilewright.spec.dtype import F32, DType
 from tilewright.spec.functions import UnaryOp
 

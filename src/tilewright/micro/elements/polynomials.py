@@ -7,8 +7,7 @@ evaluation; u is half an ulp of 1 (2^-24, 2^-53).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tilewright.records import dataclass
 from tilewright.spec.dtype import F32, F64, DType
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from tilewright.graph.value import Value
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.onnx.call import NodeCall, NotSupported, OperatorTable, Results, is_kind
 from tilewright.onnx.sizes import SizeArray, size_elements
+from tilewright.records import dataclass
 
 OPERATORS = OperatorTable()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilewright.ir.nodes import (
     Buffer,
@@ -34,6 +33,7 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import choose_blocking
 from tilewright.ops.attention.backward_problem import AttentionBackward
 from tilewright.ops.attention.nest import ITEM_FIELDS, ITEM_SIZE, floor_to
+from tilewright.records import dataclass
 from tilewright.spec.dtype import F32, I64, DType
 from tilewright.spec.functions import UnaryOp
 

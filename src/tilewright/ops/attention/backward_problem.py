@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.ops.attention.problem import MASK_DTYPES, MAX_HEAD
+from tilewright.records import dataclass
 from tilewright.spec.arguments import check_flag, check_integer
 from tilewright.spec.dtype import F32, DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.problem import RunTimeSizes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, get_args
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from tilewright.errors import InvalidWindow, shown
 from tilewright.preparing import importing
+from tilewright.records import dataclass
 from tilewright.spec.arguments import as_flag, as_integer, as_items, parse_choice
 from tilewright.typing import CausalName
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.errors import BlockNotMultiple, InvalidSize
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import machine_tile
 from tilewright.ops.attention.problem import Attention
+from tilewright.records import dataclass
 
 #: Part of L1 that the strip of scores of one row tile may take; panels and rows stream through the rest.
 STRIP_L1_PART = 2

@@ -13,7 +13,6 @@ a task takes them through a run side by side, so that memory is read in order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tilewright.ir.nodes import (
@@ -54,6 +53,7 @@ from tilewright.ops.attention.nest import (
     page_of,
 )
 from tilewright.ops.attention.problem import Attention
+from tilewright.records import dataclass
 from tilewright.spec.dtype import BF16
 
 #: Keys of one run. Merging a state costs what a few keys do, and a run of 1 MiB (of 128 elements of 16 bits)

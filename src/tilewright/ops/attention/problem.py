@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import Enum
 from functools import lru_cache
 from typing import get_args
 
 from tilewright.errors import UnsupportedDtype
+from tilewright.records import dataclass
 from tilewright.spec.arguments import check_flag, check_integer, parse_choice
 from tilewright.spec.dtype import F32, I8, U8, DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.problem import RunTimeSizes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from tilewright.ir.nodes import (
@@ -36,6 +36,7 @@ from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Cover, choose_cover
 from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
+from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, ProductTypes
 

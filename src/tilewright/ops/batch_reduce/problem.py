@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from tilewright.cached import cached_property
 from tilewright.errors import InvalidChoice, shown
+from tilewright.records import dataclass
 from tilewright.spec.arguments import as_number, check_integer, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, Operand, ProductTypes, exact_dtype

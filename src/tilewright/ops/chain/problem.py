@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tilewright.cached import cached_property
 from tilewright.errors import InvalidSize, UnsupportedDtype
+from tilewright.records import dataclass
 from tilewright.spec.arguments import check_flag, check_integer, check_items, parse_choice
 from tilewright.spec.dtype import GEMM_DTYPES, DType, Kind, parse_dtype
 from tilewright.spec.epilogue import ACTIVATIONS, Activation, Bias, Epilogue, Step

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, get_args
 
 from tilewright.errors import ContractionDimension
+from tilewright.records import dataclass
 from tilewright.spec.arguments import check_size, check_stride, parse_choice
 from tilewright.spec.records import set_fields
 from tilewright.spec.roles import DimensionRole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import Any, ClassVar
@@ -28,6 +27,7 @@ from tilewright.ops.contraction.main import TABLE_DTYPES, FirstTouch, Main, pars
 from tilewright.ops.contraction.memory import view
 from tilewright.ops.contraction.text import CHOICES, parse_contraction, print_contraction
 from tilewright.ops.unary.problem import check_unary_dtype
+from tilewright.records import dataclass
 from tilewright.spec.arguments import MAX_SIZE, check_items, parse_choice, unchecked
 from tilewright.spec.dtype import DType, accumulator, parse_dtype
 from tilewright.spec.epilogue import Epilogue

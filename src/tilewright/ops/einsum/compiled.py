@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -48,6 +47,7 @@ from tilewright.ops.einsum.tree_report import TreeExplanation, explain_tree
 from tilewright.ops.gemm.gufuncs import in_order, memory_order
 from tilewright.ops.gemm.operands import result_dtype
 from tilewright.recorder import Numbered, current
+from tilewright.records import dataclass
 from tilewright.spec.arguments import as_sizes, check_integer, check_text
 from tilewright.spec.axes import row_major
 from tilewright.spec.problem import check_elements

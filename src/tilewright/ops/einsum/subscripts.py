@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from tilewright.errors import (
     SublistLabel,
     shown,
 )
+from tilewright.records import dataclass
 from tilewright.spec.arguments import as_integer, as_items, check_text
 
 #: What a caller may write for an axis, in the order in which the interleaved form numbers them.

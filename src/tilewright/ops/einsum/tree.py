@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from tilewright.errors import (
@@ -16,6 +16,7 @@ from tilewright.errors import (
     shown,
 )
 from tilewright.ops.einsum.order import Path
+from tilewright.records import dataclass
 from tilewright.spec.arguments import MAX_SIZE, as_integer, check_items
 
 #: The labels of dimensions with numbers, beyond all letters; a label is one character.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tilewright.compiler.peak import measure_peak
@@ -12,6 +11,7 @@ from tilewright.macro.cost import copy_cycles
 from tilewright.ops.einsum.labels import Axes, Roles, count
 from tilewright.ops.einsum.strategies import PairCosts
 from tilewright.ops.einsum.tree import Leaf, Pair, Permutation, Tree, name_of, names_of, path_of_tree, walk
+from tilewright.records import dataclass
 from tilewright.spec.dtype import F32
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.errors import InvalidSize
 from tilewright.ir.nodes import (
     AllOf,
@@ -27,6 +25,7 @@ from tilewright.macro.partition import TASK_ELEMENTS, TASK_UNIT, THREAD_TASKS, b
 from tilewright.ops.elementwise.problem import Elementwise
 from tilewright.ops.rows.nest import row_sizes
 from tilewright.ops.unary.nest import STREAMED_COLUMN_LINES
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.errors import InvalidChoice, shown
+from tilewright.records import dataclass
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning

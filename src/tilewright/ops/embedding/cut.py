@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.errors import InvalidSize
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import TASK_ELEMENTS
 from tilewright.ops.embedding.problem import Embedding
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

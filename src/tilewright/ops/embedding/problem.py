@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from tilewright.records import dataclass
 from tilewright.spec.arguments import check_flag
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, I8, DType, parse_dtype
 from tilewright.spec.problem import RunTimeSizes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilewright.ir.interpret import Run
 from tilewright.machine.machine import Machine
@@ -13,6 +12,7 @@ from tilewright.ops.gemm.cut import cut_gemm
 from tilewright.ops.gemm.nest import PathChoice, gemm_nest, limits_of, paths_of
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import Nest
+from tilewright.records import dataclass
 from tilewright.spec.problem import PRODUCT_SIZES, Strategy
 
 #: Alpha and beta of a plain product.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.cached import cached_property
 from tilewright.errors import InvalidChoice, InvalidSize, shown
+from tilewright.records import dataclass
 from tilewright.spec.arguments import check_size, parse_choice
 from tilewright.spec.dtype import DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.epilogue import Along, Bias, Epilogue, Residual, Scale, Step, TypedStep

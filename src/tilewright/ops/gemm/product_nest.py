@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.ir.nodes import (
     AllOf,
@@ -39,6 +39,7 @@ from tilewright.ir.primitives.budget import Spend
 from tilewright.machine.isa import Edge, TileFma
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.records import dataclass
 from tilewright.spec.epilogue import Along, Bias, Residual, Scale, TypedStep, replace_dtype
 from tilewright.spec.problem import PRODUCT_SIZES, Layout, ProductTypes
 from tilewright.spec.weights import Elements, Weights

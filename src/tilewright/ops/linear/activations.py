@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from tilewright.ops.packing.matrix import PackedMatrix, aligned_empty
 from tilewright.ops.packing.words import elements_of
 from tilewright.ops.quantized.rows import quantised_rows, type_to_quantise
 from tilewright.recorder import Grouped, unrecorded
+from tilewright.records import dataclass
 from tilewright.spec.arguments import check_numbers
 from tilewright.spec.dtype import BF16, F32, I8, I32, U8, DType
 from tilewright.spec.epilogue import Activation, Along, Bias, Epilogue, Scale, Step

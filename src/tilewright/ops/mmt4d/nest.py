@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tilewright.ir.nodes import (
     Buffer,
@@ -43,6 +42,7 @@ from tilewright.macro.cost import RegisterTile
 from tilewright.macro.partition import ROW_TASKS, THREAD_TASKS, parallel, share, tasks
 from tilewright.ops.gemm.cache_blocks import balanced, depths_of_blocks, longest_block
 from tilewright.ops.mmt4d.problem import TILE_COUNTS, Mmt4d
+from tilewright.records import dataclass
 from tilewright.spec.functions import UnaryOp
 
 #: Below this share of the multiply unit's rate, packing again costs less than small register tiles do.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tilewright.cached import cached_property
 from tilewright.errors import UnsupportedDtype
+from tilewright.records import dataclass
 from tilewright.spec.arguments import MAX_TILE, check_integer, check_size
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, Operand, ProductTypes, exact_dtype

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Self, TypeAlias
 
@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from tilewright.errors import ForeignPacked, InvalidOperand, InvalidSequence, shown
 from tilewright.macro.packing import PanelForm
 from tilewright.recorder import Numbered
+from tilewright.records import dataclass
 from tilewright.spec.arguments import check_sizes
 from tilewright.spec.dtype import DType
 from tilewright.spec.operations import PACKED_METHODS

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from tilewright.records import dataclass
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import GEMM_DTYPES, DType, accumulator, parse_dtype
 from tilewright.spec.problem import Layout, Operand, ProductTypes, Role

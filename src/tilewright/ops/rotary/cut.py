@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.errors import InvalidSize
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import TASK_ELEMENTS
 from tilewright.ops.rotary.problem import Rotary
+from tilewright.records import dataclass
 
 #: Elements that are read for one that is written, about: of x, and of the tables half as much each.
 _READ = 2

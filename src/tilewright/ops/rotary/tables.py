@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -13,6 +12,7 @@ from tilewright.calls.operands import Array
 from tilewright.calls.promotion import narrowed
 from tilewright.errors import InvalidScalar, InvalidSize
 from tilewright.errors.callers import named_in_errors
+from tilewright.records import dataclass
 from tilewright.spec.arguments import MAX_SIZE, check_integer, check_word, real_number
 from tilewright.spec.dtype import FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.problem import check_elements

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.errors import InvalidSize
 from tilewright.ir.nodes import (
     AllOf,
@@ -42,6 +40,7 @@ from tilewright.ir.primitives.rows import (
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.ops.rows.problem import RowFunction
+from tilewright.records import dataclass
 from tilewright.spec.problem import Layout
 from tilewright.spec.row_functions import RowOp
 

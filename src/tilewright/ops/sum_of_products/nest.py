@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.errors import InvalidSize
 from tilewright.ir.nodes import (
     Buffer,
@@ -23,6 +21,7 @@ from tilewright.ir.primitives.products import SIDE_BYTES, MultiplyRows, SumProdu
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import TASK_ELEMENTS, TASK_UNIT, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.ops.sum_of_products.problem import SumOfProducts, Walk
+from tilewright.records import dataclass
 from tilewright.spec.dtype import F32
 
 #: Vectors of rows in a task of sums across rows.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from tilewright.errors import InvalidChoice, shown
+from tilewright.records import dataclass
 from tilewright.spec.arguments import as_integer, parse_choice
 from tilewright.spec.dtype import (
     F32,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.ir.nodes import (
     AllOf,
@@ -40,6 +40,7 @@ from tilewright.ops.gemm.cache_blocks import balanced, task_columns
 from tilewright.ops.gemm.product_nest import SCALARS, Nest, Sizes, extent, strides_of
 from tilewright.ops.triangular.blocks import column_blocks, kept_rows
 from tilewright.ops.triangular.syr2k_problem import Syrk
+from tilewright.records import dataclass
 from tilewright.spec.problem import Layout
 
 

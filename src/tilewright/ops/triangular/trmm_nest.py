@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.ir.nodes import (
     AllOf,
@@ -40,6 +40,7 @@ from tilewright.ops.gemm.cache_blocks import balanced, task_columns
 from tilewright.ops.gemm.product_nest import Nest, Sizes, extent, strides_of
 from tilewright.ops.triangular.blocks import column_blocks, kept_rows
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
+from tilewright.records import dataclass
 from tilewright.spec.functions import UnaryOp
 
 #: Run-time parameters in the order of the C signature.

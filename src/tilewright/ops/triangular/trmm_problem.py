@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 
 from tilewright.cached import cached_property
+from tilewright.records import dataclass
 from tilewright.spec.arguments import check_flag, check_size, parse_choice
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand, ProductTypes, exact_dtype

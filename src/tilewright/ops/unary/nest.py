@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.errors import InvalidSize
 from tilewright.ir.nodes import (
     AllOf,
@@ -30,6 +28,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.machine.machine import Machine
 from tilewright.ops.unary.problem import Unary
+from tilewright.records import dataclass
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.problem import Layout
 

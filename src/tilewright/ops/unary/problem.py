@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.errors import InvalidChoice, UnsupportedDtype, shown
+from tilewright.records import dataclass
 from tilewright.spec.arguments import check_integer, parse_choice
 from tilewright.spec.dtype import DTYPES, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +20,7 @@ from tilewright.machine.machine import Machine
 from tilewright.machine.measure import Measurement, keep_measurement
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.records import dataclass
 from tilewright.settings import VARIABLES, read_settings
 from tilewright.spec.dtype import GEMM_DTYPES, DType
 from tilewright.store import store_for

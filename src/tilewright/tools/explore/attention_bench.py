@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
+from tilewright.records import dataclass
 from tilewright.tools.explore import attention_plot
 from tilewright.tools.explore.attention_memory import MemoryRow, measure_memory
 from tilewright.tools.explore.present import measure_with_progress, print_report, report_title

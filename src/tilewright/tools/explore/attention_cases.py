@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tilewright.errors import InvalidChoice, WrongResult, shown
+from tilewright.records import dataclass
 from tilewright.spec.dtype import F32, F64, parse_dtype
 from tilewright.spec.problem import ProductTypes
 from tilewright.tools.explore.attention_shape import AttentionShape

@@ -12,11 +12,12 @@ import ctypes
 import gc
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import ToolMissing
+from tilewright.records import dataclass
 from tilewright.spec.dtype import parse_dtype
 from tilewright.tools.explore.measure import WorkerProcess
 

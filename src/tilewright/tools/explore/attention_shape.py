@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.errors import InvalidChoice, InvalidSize
 from tilewright.ops.attention.bounds import Bounds
 from tilewright.ops.attention.problem import ATTENTION_DTYPES
+from tilewright.records import dataclass
 from tilewright.spec.dtype import parse_dtype
 from tilewright.spec.problem import ProductTypes
 from tilewright.spec.records import set_fields

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from tilewright.errors import InvalidChoice, PackageMissing, UnsupportedDtype
+from tilewright.records import dataclass
 from tilewright.spec.dtype import parse_dtype
 from tilewright.threads.scratch import resident_scratch_bytes
 from tilewright.tools.explore.systems import NamedSystem, array_tensor

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tilewright.errors import InvalidChoice, InvalidSize, WrongResult, shown
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.records import dataclass
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import F64, DType, Kind
 from tilewright.spec.problem import Layout, ProductTypes, exact_dtype, parse_types

@@ -7,7 +7,7 @@ import json
 import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tilewright.machine.host import host_machine
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.reading import open_regular, read_bounded
+from tilewright.records import dataclass
 from tilewright.tools.explore.statistics import median
 
 #: The grid: every m and n up to 64, at these depths.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.cached import cached_property
 from tilewright.machine.arch import AARCH64, POWERPC64LE, RISCV64, X86_64, triple_arch
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import ModelFailed, NoInnerLoop, ToolMissing
 from tilewright.machine.machine import Machine
+from tilewright.records import dataclass
 from tilewright.tools.explore.loops import AssemblyLoop, innermost_loops
 
 if TYPE_CHECKING:

@@ -32,12 +32,13 @@ import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tilewright import errors
 from tilewright.errors import InvalidChoice, InvalidSize, WorkerFailed, WrongResult
+from tilewright.records import dataclass
 from tilewright.tools.explore.statistics import geometric_mean, median, median_interval
 from tilewright.tools.explore.systems import OURS, REMOVED_VARIABLES, TILEWRIGHT, Environment
 

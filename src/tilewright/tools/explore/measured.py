@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from tilewright.records import dataclass
 
 if TYPE_CHECKING:
     from tilewright.spec.problem import ProductTypes

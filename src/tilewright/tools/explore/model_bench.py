@@ -12,7 +12,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +25,7 @@ from tilewright.calls.operands import Array
 from tilewright.errors import ModelResult
 from tilewright.graph.compiled import CompiledGraph
 from tilewright.machine.host import detect_host
+from tilewright.records import dataclass
 from tilewright.tools.explore.facts import describe_machine
 from tilewright.tools.explore.model_inputs import parse_sizes, random_inputs, read_inputs
 from tilewright.tools.explore.statistics import median, median_interval

@@ -17,7 +17,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -34,6 +34,7 @@ from tilewright.llvm.values import INT64, POINTER, VOID
 from tilewright.machine.host import host_machine
 from tilewright.ops.transpose.call import move_kernel
 from tilewright.preparing import once
+from tilewright.records import dataclass
 from tilewright.spec.dtype import DType, parse_dtype
 from tilewright.tools.explore.statistics import median, median_interval
 from tilewright.tools.explore.systems import NumPy, Torch, parse_peers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,6 +12,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tilewright.errors import InvalidChoice, PackageMissing, UnsupportedDtype, shown
+from tilewright.records import dataclass
 from tilewright.settings import variable_of
 from tilewright.spec.dtype import BF16, C64, C128, F16, F32, F64, I8, I32, U8, DType
 from tilewright.spec.problem import ProductTypes

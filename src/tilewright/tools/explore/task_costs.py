@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from tilewright.ir.interpret import Run
 from tilewright.ir.nodes import Loop, Pack, Program, TileEpilogue, TileMatmul
 from tilewright.machine.machine import Machine
+from tilewright.records import dataclass
 
 #: Bytes of panels that a core writes in a cycle: a 64-byte line is read, turned and written in about 15.
 PACKED_BYTES_A_CYCLE = 4.0

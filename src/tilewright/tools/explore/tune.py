@@ -9,12 +9,13 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from tilewright.machine.findings import Finding, Findings, merged, tunings_of
 from tilewright.machine.machine import Machine
 from tilewright.machine.tuning_file import TuningFile
+from tilewright.records import dataclass
 from tilewright.spec.problem import ProductTypes
 from tilewright.tools.explore.cases import Case
 from tilewright.tools.explore.tune_choice import (

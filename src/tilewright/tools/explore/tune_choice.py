@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tilewright.records import dataclass
 from tilewright.tools.explore.statistics import CONFIDENCE, geometric_mean, median, median_interval
 
 #: A smaller gain is not worth a kernel that differs from the models'.

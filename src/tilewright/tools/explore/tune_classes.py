@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from tilewright.macro.cost import InPlaceLimits, in_place_limits
 from tilewright.macro.tuned import TUNABLE_BLOCKS, TUNABLE_LIMITS, tuned_blocking, tuned_limits
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.streaming import STREAMED_ROWS
+from tilewright.records import dataclass
 from tilewright.spec.problem import Layout, ProductTypes
 from tilewright.tools.explore.cases import Case
 

@@ -24,12 +24,13 @@ import math
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import TilewrightError
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.records import dataclass
 from tilewright.spec.dtype import parse_dtype
 from tilewright.tools.explore.attention_cases import AttentionCase
 from tilewright.tools.explore.attention_memory import extra_bytes

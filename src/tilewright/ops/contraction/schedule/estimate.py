@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import prod
 
 from tilewright.machine.machine import Machine
@@ -13,6 +12,7 @@ from tilewright.ops.contraction.dimension import Dimension
 from tilewright.ops.contraction.main import Main
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.schedule.units import ContractionTiles, units_of
+from tilewright.records import dataclass
 from tilewright.spec.dtype import DType, Kind
 from tilewright.spec.roles import DimensionRole
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.errors import InvalidChoice, NotAProblem, shown
 from tilewright.machine.machine import Machine
@@ -15,6 +15,7 @@ from tilewright.ops.contraction.schedule.identify import identify
 from tilewright.ops.contraction.schedule.parallelise import parallelise
 from tilewright.ops.contraction.schedule.reorder import reorder
 from tilewright.ops.contraction.schedule.split import split
+from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking
 from tilewright.ops.contraction.dimension import Dimension
 from tilewright.ops.contraction.problem import Contraction
+from tilewright.records import dataclass
 from tilewright.spec.roles import DimensionRole
 
 
