@@ -178,7 +178,7 @@ def _record(cls: Any, *, frozen: bool, eq: bool, init: bool, text: bool) -> Any:
 
 
 if TYPE_CHECKING or sys.version_info >= (3, 15):  # what is used of the library's insides was read up to 3.14
-    from dataclasses import dataclass
+    from dataclasses import dataclass as dataclass  # noqa: PLC0414 - exported
 else:
 
     def dataclass(
