@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
 import dataclasses
 import inspect
@@ -9,7 +10,6 @@ import pickle
 import re
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, field, fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -164,10 +164,7 @@ def test_frozen_objects_do_not_change(kind: Made) -> None:
     with pytest.raises(ValueError, match="-1"):
         replace(kind["Checked"](1), a=-1)
 
-    class More(kind["Plain"]):  # type: ignore[misc]
-        pass
-
-    more = More(1)
+    more: Any = type("More", (kind["Plain"],), {})(1)
     more.extra = 3
     with pytest.raises(FrozenInstanceError):
         more.a = 2
@@ -222,11 +219,14 @@ def test_all_records_are_made_here() -> None:
 
 
 def test_one_function_of_a_class_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    import builtins
-
     compiled: list[object] = []
-    run = partial(builtins.exec)
-    monkeypatch.setattr("tilewright.records.exec", lambda *a: (compiled.append(a), run(*a)), raising=False)
+    run = builtins.exec
+
+    def watched(text: str, names: Made) -> None:
+        compiled.append(text)
+        run(text, names)
+
+    monkeypatch.setattr("tilewright.records.exec", watched, raising=False)
     classes_of(dataclass)
     if compiled:  # an interpreter that is newer than what was read has the library's own
         assert len(compiled) == 6  # not those of Own, and of Ordered, which the library makes

@@ -56,7 +56,8 @@ def _fields_of(cls: type) -> dict[str, dataclasses.Field[Any]]:
         if type(one.default).__hash__ is None:
             raise ValueError(f"field {name}: {type(one.default).__name__} needs a default_factory")
         one.name, one.type = name, annotation
-        one._field_type, one.kw_only = _KIND, False  # type: ignore[attr-defined]  # noqa: SLF001
+        mark: Any = one
+        mark._field_type, mark.kw_only = _KIND, False  # noqa: SLF001
         if one.default is not _MISSING:
             setattr(cls, name, one.default)
         elif isinstance(default, dataclasses.Field):
@@ -116,7 +117,7 @@ def _comparison(cls: type, fields: list[dataclasses.Field[Any]], *, frozen: bool
     return found
 
 
-def _refusals(cls: type, fields: list[dataclasses.Field[Any]]) -> dict[str, Any]:
+def _refusals(cls: Any, fields: list[dataclasses.Field[Any]]) -> dict[str, Any]:
     """`__setattr__` and `__delattr__` of a frozen class."""
     names = frozenset(one.name for one in fields)
 
