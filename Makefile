@@ -68,8 +68,10 @@ lint: $(VENV)/.installed-test ## ruff (rules and format) and mypy --strict
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 
-docs: $(VENV)/.installed-test ## check the pages: every link resolves, every example runs
+docs: $(VENV)/.installed-test $(VENV)/.installed-docs ## check the pages (links, examples) and build the site: build/site
 	$(PY) -m pytest tests/test_pages.py tests/test_*_page.py
+	$(PY) -m sphinx -b html -W --keep-going -q docs build/site
+	@echo "build/site/index.html"
 
 bench: $(VENV)/.installed-bench ## measure float32 products of this machine: bench.json, bench.png
 	$(PY) -m tilewright bench gemm --sizes 256,512,768,1024,2048,4096 --dtype f32 --threads 1 \
@@ -89,6 +91,10 @@ $(VENV)/bin/python:
 $(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/python
 	$(PIP) -e '.[bench]'
 	$(PY) -m compileall -q src
+	@touch $@
+
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e '.[docs]'
 	@touch $@
 
 $(VENV)/.installed-models: pyproject.toml | $(VENV)/bin/python

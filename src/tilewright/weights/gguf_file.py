@@ -49,8 +49,8 @@ def load_gguf(
 
     Raises
     ------
-    WeightFileNotFound, WeightFileTruncated, WeightFileDamaged, UnknownTensor, InvalidChoice,
-    UnsupportedArgument
+    WeightFileNotFound, WeightFileTruncated, WeightFileDamaged
+    UnknownTensor, InvalidChoice, UnsupportedArgument
     TensorTypeUnsupported : when a tensor of another type is asked for.
 
     Examples

@@ -41,7 +41,7 @@ def embedding(
 
     Returns
     -------
-    numpy.ndarray, shape (*indices.shape, d), or `out`
+    numpy.ndarray, shape indices.shape + (d,), or `out`
         Of the table's type; float32 of quantised rows. Without `scale` the rows are copied bit by bit.
 
     Raises
