@@ -24,7 +24,7 @@ extensions = [
     "sphinx.ext.intersphinx",
     "sphinx_design",
 ]
-exclude_patterns = ["_build", "**/__pycache__"]
+exclude_patterns = ["_build", "**/__pycache__", "decisions/README.md"]  # the list of the latter is made
 html_theme, html_title = "pydata_sphinx_theme", "Tilewright"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -92,7 +92,7 @@ def _outside_links(app: Any, docname: str, source: list[str]) -> None:  # noqa: 
         if "://" in target or not path or path.endswith((".png", ".svg")):
             return match[0]
         place = (folder / path).resolve()
-        inside = place.is_relative_to(HERE) and place.suffix == ".md"
+        inside = place.is_relative_to(HERE) and place.suffix == ".md" and place.name != "README.md"
         return match[0] if inside else words
 
     source[0] = re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", changed, source[0])
