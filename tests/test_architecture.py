@@ -25,6 +25,7 @@ LAYERS = (
     "__main__",
     "tools",
     "torch",
+    "jax",
     "__init__",
     "onnx",
     "graph",

@@ -91,6 +91,13 @@ from tilewright.errors.graphs import (
 from tilewright.errors.interpreter import (
     CallsThroughPython as CallsThroughPython,
 )
+from tilewright.errors.jax import (
+    JaxInterfaceUnknown as JaxInterfaceUnknown,
+    JaxMissing as JaxMissing,
+    JaxProblemUnreadable as JaxProblemUnreadable,
+    JaxShapeUnknown as JaxShapeUnknown,
+    JaxTracedOption as JaxTracedOption,
+)
 from tilewright.errors.kernels import (
     BlockNotMultiple as BlockNotMultiple,
     CalledWhileImporting as CalledWhileImporting,
