@@ -28,6 +28,7 @@ LAYERS = (
     "jax",
     "__init__",
     "onnx",
+    "array_api",
     "graph",
     "loops",
     "aot",

@@ -3,6 +3,14 @@
 
 from __future__ import annotations
 
+from tilewright.errors.array_api import (
+    MixedKinds as MixedKinds,
+    NegativeAxisNeeded as NegativeAxisNeeded,
+    NotNumeric as NotNumeric,
+    NotStandardArray as NotStandardArray,
+    SeveralLibraries as SeveralLibraries,
+    TooFewAxes as TooFewAxes,
+)
 from tilewright.errors.attention import (
     AppendDtype as AppendDtype,
     AppendScales as AppendScales,
