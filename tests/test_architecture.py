@@ -29,6 +29,7 @@ LAYERS = (
     "__init__",
     "onnx",
     "array_api",
+    "einops",
     "graph",
     "loops",
     "aot",
