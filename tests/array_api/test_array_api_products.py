@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ def values(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Any:
     return (found + 1j * random.integers(-2, 3, shape)).astype(dtype) if dtype in COMPLEX else found
 
 
-def strict() -> ModuleType:
+def strict() -> Any:
     return pytest.importorskip("array_api_strict")
 
 
@@ -103,7 +102,7 @@ def test_scalars_are_refused() -> None:
 
 def test_the_axis_of_vecdot_counts_from_the_last() -> None:
     x1, x2 = values((2, 3, 4), "float64"), values((3, 1), "float64", 1)
-    np.testing.assert_array_equal(xp.vecdot(x1, x2, axis=-2), np.vecdot(x1, x2, axis=-2))
+    np.testing.assert_array_equal(xp.vecdot(x1, x2, axis=-2), (x1 * x2).sum(-2))
     for axis in (0, 1, -3):
         with pytest.raises(errors.NegativeAxisNeeded, match="from -2 to -1"):
             xp.vecdot(x1, x2, axis=axis)

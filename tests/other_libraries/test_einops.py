@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def test_einsum_is_ours_while_enabled(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = operands()
     patterns: list[str] = []
 
-    def noted(pattern: str, *tensors: object) -> object:
+    def noted(pattern: str, *tensors: Any) -> Any:
         patterns.append(pattern)
         return tw.einsum(pattern, *tensors)
 

@@ -16,9 +16,8 @@ from tilewright.jax.problem import ArrayType, Problem
 
 def find_problem(function: str, operands: Sequence[Any], results: Sequence[Any], options: Any) -> Problem:
     """The problem of a primitive on arrays, or on what JAX has for them while it traces."""
-    return Problem(
-        function, *(tuple(ArrayType.of(one) for one in side) for side in (operands, results)), tuple(options)
-    )
+    types = [tuple(ArrayType.of(one) for one in side) for side in (operands, results)]
+    return Problem(function, types[0], types[1], tuple(options))
 
 
 def call_primitive(

@@ -50,7 +50,7 @@ class ArrayType:
         dtype = np.dtype(self.dtype)
         count = int(np.prod(self.shape, dtype=np.int64))
         memory = (ctypes.c_byte * (count * dtype.itemsize)).from_address(address)
-        return np.frombuffer(memory, dtype).reshape(self.shape)
+        return np.frombuffer(memoryview(memory), dtype).reshape(self.shape)
 
 
 @dataclass(frozen=True)
