@@ -10,6 +10,7 @@ from tilewright.threads.lifetime import watch_forks
 from tilewright.threads.limits import register_pool
 
 if TYPE_CHECKING:
+    from tilewright import array_api as array_api
     from tilewright import onnx as onnx
     from tilewright.calls.compile import compile
     from tilewright.calls.repeated import show_calls
@@ -275,8 +276,8 @@ _HOMES = {
     "vecmat": "tilewright.ops.einsum.products",
 }
 
-#: Packages that need others which `pip install tilewright` does not; `import *` leaves them out.
-_PACKAGES = ("onnx",)
+#: Packages that are imported when they are looked up; `import *` leaves them out.
+_PACKAGES = ("array_api", "onnx")
 
 register_pool()
 watch_forks()

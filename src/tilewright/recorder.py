@@ -23,12 +23,14 @@ class Recorder(Protocol):
     vouched : whether that function has said that all it does to arrays is reported.
     elsewhere : whether machine code of its own repeats the call.
     restartable : whether all that it writes may be written again, when Python makes it after all.
+    dry : whether functions are only taken down: nothing runs, and the contents of arrays do not count.
     """
 
     function: Any
     vouched: bool
     elsewhere: bool
     restartable: bool
+    dry: bool
 
     def called(self, function: Any, arguments: tuple[Any, ...]) -> None:
         """A `NativeFunction` runs on arguments."""

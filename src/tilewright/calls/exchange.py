@@ -146,7 +146,7 @@ _MOST_SHARDINGS = 64
 
 
 def _refuse_traced(value: Any) -> Array:
-    raise _refuse(value, "it is not an array with values; call outside of jax.jit, or by pure_callback")
+    raise _refuse(value, "it is not an array with values; use tilewright.jax, or call outside of jax.jit")
 
 
 def _view_jax(value: Any) -> Array:

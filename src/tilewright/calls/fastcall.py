@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from tilewright.calls.interpreter import symbols
 from tilewright.calls.layout import TUPLE_SIZE
-from tilewright.calls.object_code import CALL_ARGUMENTS, ObjectCode
+from tilewright.calls.object_code import CALL_ARGUMENTS
+from tilewright.calls.step_code import StepCode, TeamRequest
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.control import Block
 from tilewright.llvm.quick import QUICK_UNIT_BITS, QUICK_WORK, QuickState
-from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
+from tilewright.llvm.values import INT64, POINTER, Value, int64, null
 from tilewright.recorder import recordings
-from tilewright.threads.pool import POLL_WORK, TEAM_WORK, WAKE_WORK, thread_pool
-from tilewright.threads.pool_memory import APART, State, TeamMemory
+from tilewright.threads.pool import WAKE_WORK, thread_pool
+from tilewright.threads.pool_memory import State, TeamMemory
 from tilewright.threads.scratch import ScratchTable
 
 #: Products of fewer multiply-adds keep the GIL: releasing and reacquiring it costs about 100 ns, and they
@@ -29,18 +28,7 @@ def entry_symbols() -> dict[str, int]:
     return {**symbols(), "tw_pool": thread_pool().address, "tw_recordings": id(recordings) + TUPLE_SIZE}
 
 
-class TeamRequest(NamedTuple):
-    """Parameters for opening a team: the pool, whether to open one, the thread limit, whether the call is
-    long.
-    """
-
-    state: Value
-    wanted: Value
-    threads: Value
-    long: Value
-
-
-class CallEntry(ObjectCode):
+class CallEntry(StepCode):
     """``PyObject *f(self, args, nargs, kwnames)`` under construction.
 
     Attributes
@@ -52,7 +40,6 @@ class CallEntry(ObjectCode):
         super().__init__(module, name, POINTER, CALL_ARGUMENTS, exported=True)
         self.fallback = self.new_block("fallback")
         self._held: list[tuple[Block, Value, Block]] = []
-        self._teams: list[tuple[Value, Value]] = []  # those closed: whether each was open, and where it is
 
     def require(self, condition: Value) -> None:
         """Goes on if the condition holds, else gives up the call."""
@@ -141,33 +128,14 @@ class CallEntry(ObjectCode):
         self.require(self.or_(self.not_(wanted), there))
         return TeamRequest(state, wanted, size, self.icmp(">", work, WAKE_WORK))
 
-    def takes_team(self, work: Value, size: Value) -> Value:
-        """Whether this many multiply-adds take a team of a pool of a size."""
-        several = self.and_(self.icmp(">", work, TEAM_WORK), self.icmp(">", size, 1))
-        return self.or_(several, self.icmp(">", work, POLL_WORK))
-
-    @contextmanager
-    def team(self, wish: TeamRequest) -> Iterator[Value]:
-        """The team of the call, opened without the GIL; null if it uses none."""
-        memory = self.alloca(INT64, ctypes.sizeof(TeamMemory) // 8, APART)
-        with self.once_if(wish.wanted, [null()]) as (_, opened):
-            code = self.pointer(wish.state, State.open)
-            arguments = [wish.state, memory, wish.threads, self.zext(wish.long, INT64)]
-            self.call(Callee(VOID, code.text), arguments)
-            opened([memory])
-        yield opened.results[0]
-        with self.when(wish.wanted):
-            self.call(Callee(VOID, self.pointer(wish.state, State.close).text), [memory])
-        self._teams.append((wish.wanted, memory))
-
     def raise_cancelled(self, cancelled: Block) -> None:
         """Sets the exception that a signal handler raised while a team ran, and goes to a block."""
-        for wanted, memory in self._teams:
+        for wanted, memory in self.teams:
             with self.when(wanted), self.when(self.icmp("!=", self.word(memory, TeamMemory.cancelled), 0)):
                 parts = (self.pointer(memory, TeamMemory.exception.offset + 8 * part) for part in range(3))
                 self.python("restore_error", *parts)
                 self.jump(cancelled)
-        self._teams.clear()
+        self.teams.clear()
 
     def others(self) -> Callee:
         """What calls that are given up go to, with the same arguments."""

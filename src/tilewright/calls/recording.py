@@ -87,6 +87,8 @@ def numpy_call(function: Any, *arguments: Any, quiet: bool = False, **named: Any
     recorder = current.recorder
     if recorder is not None:
         recorder.numpy(function, (*arguments, *named.values()), tuple(named), quiet=quiet)
+        if recorder.dry:
+            return
     if quiet:
         with np.errstate(all="ignore"):
             function(*arguments, **named)
@@ -209,7 +211,7 @@ class Recording:
     """
 
     reason = ""
-    vouched = elsewhere = checked = restartable = False
+    vouched = elsewhere = checked = restartable = dry = False
     _numbers: dict[np.dtype[Any], int] | None = None  # of PyTorch's types, where results are tensors
     _team: int | None = None
     _work = -1  # outside of teams

@@ -10,7 +10,7 @@ import ctypes
 from typing import Any, NamedTuple
 
 from tilewright.calls.call_key import ArrayFound, KeyState, array_found, emit_read
-from tilewright.calls.fastcall import GIL_THRESHOLD, CallEntry, TeamRequest, entry_symbols
+from tilewright.calls.fastcall import GIL_THRESHOLD, CallEntry, entry_symbols
 from tilewright.calls.kinds import KnownKinds
 from tilewright.calls.layout import LAYOUT, TUPLE_ITEM
 from tilewright.calls.lists import Operands, emit_fallback
@@ -31,6 +31,7 @@ from tilewright.calls.recipe import (
 )
 from tilewright.calls.recording import flattened
 from tilewright.calls.results_code import Results, run_numpy
+from tilewright.calls.step_code import TeamRequest
 from tilewright.calls.torch_functions import torch_types
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.builtin import Builtin
@@ -192,7 +193,7 @@ class _Replay(CallEntry):
                     long_running = self.icmp(">", work, int64(GIL_THRESHOLD))
                     with self.without_gil(long_running), self.team(own) as team:
                         self.put(self.bases, Base.TEAM, self.ptrtoint(team))
-                        self.fill(step, words)
+                        self.fill(step, words, self.bases)
                         code = self.pointer(step, StepField.CODE)
                         self.call(Callee(VOID, thunk.text), [code, words])
                     self.raise_cancelled(failed)
@@ -200,14 +201,6 @@ class _Replay(CallEntry):
                         status = self.word(self.pointer(words))
                         self.leave_if(self.icmp("!=", status, 0), declined)
             advance([self.at(step, self.word(step, StepField.BYTES))])
-
-    def fill(self, step: Value, words: Value) -> None:
-        """The words of a step, with the addresses that they start from."""
-        given = self.at(step, 8 * StepField.ARGUMENTS)
-        with self.loop(int64(0), self.word(step, StepField.COUNT), int64(1), "argument") as number:
-            pair = self.at(given, self.mul(number, 16))
-            base = self.word(self.item(self.bases, self.word(pair)))
-            self.put(self.item(words, number), 0, self.add(base, self.word(pair, 8)))
 
 
 def _emit() -> str:

@@ -3,6 +3,14 @@
 
 from __future__ import annotations
 
+from tilewright.errors.array_api import (
+    MixedKinds as MixedKinds,
+    NegativeAxisNeeded as NegativeAxisNeeded,
+    NotNumeric as NotNumeric,
+    NotStandardArray as NotStandardArray,
+    SeveralLibraries as SeveralLibraries,
+    TooFewAxes as TooFewAxes,
+)
 from tilewright.errors.attention import (
     AppendDtype as AppendDtype,
     AppendScales as AppendScales,
@@ -90,6 +98,13 @@ from tilewright.errors.graphs import (
 )
 from tilewright.errors.interpreter import (
     CallsThroughPython as CallsThroughPython,
+)
+from tilewright.errors.jax import (
+    JaxInterfaceUnknown as JaxInterfaceUnknown,
+    JaxMissing as JaxMissing,
+    JaxProblemUnreadable as JaxProblemUnreadable,
+    JaxShapeUnknown as JaxShapeUnknown,
+    JaxTracedOption as JaxTracedOption,
 )
 from tilewright.errors.kernels import (
     BlockNotMultiple as BlockNotMultiple,

@@ -97,4 +97,6 @@ class NativeFunction:
         recorder = current.recorder
         if recorder is not None:
             recorder.called(self, arguments)
+            if recorder.dry:
+                return None
         return self.unrecorded(*arguments)

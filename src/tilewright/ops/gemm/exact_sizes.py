@@ -11,8 +11,9 @@ import ctypes
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.calls.batch import loop_place, make_loop
-from tilewright.calls.fastcall import CallEntry, TeamRequest
+from tilewright.calls.fastcall import CallEntry
 from tilewright.calls.recipe import HASH
+from tilewright.calls.step_code import TeamRequest
 from tilewright.llvm.build import Callee
 from tilewright.llvm.values import INT64, VOID, Value, int64, null
 from tilewright.ops.gemm.matrix_values import MatrixValues
