@@ -181,8 +181,8 @@ def attention(
     softcap : float, optional
         Scores become softcap · tanh(score / softcap); 0: no softcap.
     alibi_slopes : array_like, shape (heads,), optional
-        slope · abs(key - position of the query) is subtracted; without `q_offset` the last query is at the last
-        key.
+        slope · abs(key - position of the query) is subtracted; without `q_offset` the last query is
+        at the last key.
     sinks : array_like, shape (heads,), optional
         A score of each head that takes part in the sum and has no value; lse counts it.
     q_lengths, kv_lengths : array_like of integers, shape (batch,), optional
