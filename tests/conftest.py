@@ -43,8 +43,33 @@ def pytest_configure(config: pytest.Config) -> None:
     # No example has to end within a time: the machine may do other things.
     settings.register_profile("tilewright", deadline=None)
     settings.load_profile("tilewright")
+    if config.option.markexpr == "not exhaustive":
+        os.environ["EXHAUSTIVE_LEFT_OUT"] = "1"
     if not config.option.markexpr:
         os.environ["EVERY_TEST_RUNS"] = "1"
+    elif not config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
+        _run_quick_code(config)
+
+
+def _run_quick_code(config: pytest.Config) -> None:
+    """Makes what `make test` and runs of single files share shorter; see tests/shared/quick_tests.py."""
+    from hypothesis.internal.conjecture import providers
+    from quick_tests import choose_level, install
+
+    install()
+    # Hypothesis reads the source of every module for constants to draw, for 3 s where nothing is cached yet.
+    # The draws of a test would also change with every other source.
+    if hasattr(providers, "_get_local_constants"):
+        providers._get_local_constants = lambda: providers._local_constants
+
+    class BeforeFixtures:
+        """The level of a test is known before its fixtures, which compile too."""
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_setup(self, item: pytest.Item) -> None:
+            choose_level(item)
+
+    config.pluginmanager.register(BeforeFixtures())
 
 
 @pytest.hookimpl(wrapper=True)

@@ -524,6 +524,7 @@ def test_code_goes_with_its_kernel() -> None:
 
 
 @needs_native
+@pytest.mark.compiled_well  # products of seconds otherwise
 @pytest.mark.parametrize("name", ["batch-reduce", "gemm"])
 def test_long_calls_release_the_gil(name: str) -> None:
     """Another thread runs in the second half of a call; beside other load, of one of some calls."""

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from emulated_rows import emulated_kernel
 from tiers import crossed
 
+import tilewright as tw
 from tilewright.calls.layout import native_entry_possible
 from tilewright.llvm.quick import QUICK_CALLS, QUICK_UNIT_BITS, QUICK_WORK, QuickCode
 from tilewright.llvm.target import has_parts
@@ -97,6 +99,21 @@ def _filled(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -
         return random.integers(-9, 9, shape).astype(dtype.numpy)
     found = random.standard_normal(shape)
     return (found + 1j * random.standard_normal(shape) if dtype.real != dtype else found).astype(dtype.numpy)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "steps"),
+    [("f32", "gelu"), ("f64", "tanh"), ("bf16", "silu"), ("f16", "sigmoid"), ("i8", "relu"), ("c64", "")],
+)
+def test_every_level_has_the_same_bits(dtype: Any, steps: str) -> None:
+    """Tiles and functions too, which quick code has compiled well; tests/shared/quick_tests.py needs it."""
+    problem = Gemm(dtype=dtype, a="strided", b="strided", c="strided", epilogue=steps)
+    kernels = [emulated_kernel(problem, host_machine()), tw.compile(problem)]
+    random = np.random.default_rng(0)
+    for m, n, k in ((45, 70, 33), (1, 70, 33), (45, 1, 33)):
+        a, b = (_filled(random, shape, problem.dtype) for shape in ((m, k), (k, n)))
+        found = [kernel(a, b, np.zeros((m, n), problem.out_dtype.numpy)) for kernel in kernels]
+        assert found[0].tobytes() == found[1].tobytes()
 
 
 @pytest.mark.skipif(not has_parts(host_machine()), reason="kernels are compiled whole")

@@ -16,7 +16,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 #: A compiler that takes longer than this hangs.
-SECONDS = 120
+SECONDS = 300
 
 
 #: The first version of clang whose sources may add numbers of 16 bits, and of flang that is a compiler.

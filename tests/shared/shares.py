@@ -19,6 +19,8 @@ Test = TypeVar("Test", bound=Callable[..., None])
 
 #: Whether this is a run of `make test-all`: conftest.py sets the variable for workers and children.
 EVERY_TEST_RUNS = bool(os.environ.get("EVERY_TEST_RUNS"))
+#: Whether no test with the mark `exhaustive` can run, as in `make test`.
+EXHAUSTIVE_LEFT_OUT = bool(os.environ.get("EXHAUSTIVE_LEFT_OUT"))
 
 
 def share(cases: Iterable[T], each: int, first: int = 0) -> list[T]:

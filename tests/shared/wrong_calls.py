@@ -29,7 +29,7 @@ from wrong_subjects import Subject, subjects
 import tilewright as tw
 
 #: Seconds after which a call counts as one that hangs.
-LONGEST_CALL = 60
+LONGEST_CALL = 250
 #: What Python says of arguments that no parameter takes, or the other way around.
 _BINDING = re.compile(
     r"missing \d+ required|unexpected keyword argument|positional arguments? but|multiple values for|"

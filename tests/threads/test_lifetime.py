@@ -26,14 +26,14 @@ posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processe
 
 
 def in_child(check: Callable[[], bool]) -> bool:
-    """Whether a check holds in the child of a fork, which has a minute for it, also beside other load."""
+    """Whether a check holds in the child of a fork, which has five minutes for it, also beside other load."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns where threads run
         child = os.fork()
     if not child:
         import faulthandler
 
-        faulthandler.dump_traceback_later(60, exit=True)
+        faulthandler.dump_traceback_later(300, exit=True)
         os._exit(0 if check() else 1)
     return os.waitpid(child, 0)[1] == 0
 
@@ -119,7 +119,7 @@ for number, function in enumerate(functions):
     while thread.is_alive() and len(children) < most:
         child = os.fork()
         if not child:
-            faulthandler.dump_traceback_later(120, exit=True)
+            faulthandler.dump_traceback_later(280, exit=True)
             function()
             os._exit(0)
         children.append(child)
@@ -143,7 +143,7 @@ INTERRUPTED = (
     ARRAYS
     + """
 from tilewright.errors import CalledWhileImporting
-faulthandler.dump_traceback_later(100, exit=True)
+faulthandler.dump_traceback_later(280, exit=True)
 calls, growth = 0, 1 if "EVERY_TEST_RUNS" in os.environ else 1.2
 def again(*_):
     global calls, wait
@@ -191,7 +191,7 @@ for _ in range(12):
     time.sleep(0.003)
     child = os.fork()
     if not child:
-        faulthandler.dump_traceback_later(120, exit=True)
+        faulthandler.dump_traceback_later(280, exit=True)
         for function in functions:
             function()
         os._exit(0)
@@ -224,7 +224,7 @@ class Waiting:
     def number(self) -> int:
         if not self.entered.is_set():
             self.entered.set()
-            assert self.leave.wait(20)
+            assert self.leave.wait(300)
             return 1
         return 2
 
@@ -234,7 +234,7 @@ def test_a_property_that_another_thread_computes_is_free_in_the_child() -> None:
     waiting = Waiting()
     thread = threading.Thread(target=lambda: waiting.number)
     thread.start()
-    assert waiting.entered.wait(20)
+    assert waiting.entered.wait(300)
     assert in_child(lambda: waiting.number == 2)
     assert waiting.number == 2
     waiting.leave.set()

@@ -204,7 +204,7 @@ for number in range(int(sys.argv[1])):
     child = os.fork()
     if not child:
         import faulthandler
-        faulthandler.dump_traceback_later(60, exit=True)
+        faulthandler.dump_traceback_later(280, exit=True)
         good = all(np.array_equal(tw.matmul(a, a), expected) for _ in range(3))
         os._exit(0 if good and thread_pool().workers == 1 else 1)
     assert os.waitpid(child, 0)[1] == 0, number
@@ -237,7 +237,7 @@ def test_many_callers_of_few_threads() -> None:
     for caller in callers:
         caller.start()
     for caller in callers:
-        caller.join(60)
+        caller.join(300)
     assert not any(caller.is_alive() for caller in callers)
     assert wrong == []
     assert thread_pool().state.active == 0

@@ -333,6 +333,7 @@ def test_kernels_of_other_machines_do_not_run() -> None:
     np.testing.assert_array_equal(c, before)
 
 
+@pytest.mark.compiled_well
 @each_row
 @pytest.mark.parametrize(
     ("layouts", "dtype", "packed"),

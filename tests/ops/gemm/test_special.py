@@ -391,11 +391,11 @@ def test_nobody_waits_for_a_thread_that_compiles() -> None:
     def compiles() -> None:
         with preparing:
             held.set()
-            let_go.wait(20)
+            let_go.wait(300)
 
     thread = threading.Thread(target=compiles)
     thread.start()
-    held.wait(20)
+    held.wait(300)
     assert specials.find(shape, 1) is None
     let_go.set()
     thread.join()

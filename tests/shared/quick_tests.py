@@ -1,0 +1,74 @@
+"""Tests of numbers run code that LLVM compiles without optimisation, in a third of the time.
+
+Their subject is what the IR says. Its bits do not depend on the level, which tests/llvm/test_quick.py
+compares, and one module in `WELL_COMPILED` is compiled well here too. `make test-all` compiles everything
+well, and so do tests of other folders in any run: operands beside guard pages, threads, emulated machines.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from functools import cache
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+from tilewright.llvm import target
+from tilewright.machine.machine import Machine
+
+#: Folders below `tests` whose kernels for this host are compiled so, but for tests marked `compiled_well`.
+FOLDERS = (
+    "calls",
+    "ops/attention",
+    "ops/batch_reduce",
+    "ops/binary",
+    "ops/chain",
+    "ops/contraction",
+    "ops/einsum",
+    "ops/elementwise",
+    "ops/embedding",
+    "ops/linear",
+)
+#: Of modules, one in so many is compiled well, by a digest of its text: the same ones in every run.
+WELL_COMPILED = 8
+
+_TESTS = Path(__file__).resolve().parents[1]
+_emit_well = target.emit_object
+
+
+class _Level:
+    """Whether modules are compiled quickly now, and where the objects of a run are kept."""
+
+    quick = False
+    cache_dir = os.environ.get("TILEWRIGHT_CACHE_DIR", "")
+
+
+@cache
+def has_quick_code(path: Path) -> bool:
+    """Whether the tests of a file run code that is compiled without optimisation."""
+    return any(path.is_relative_to(_TESTS / folder) for folder in FOLDERS)
+
+
+def emit_object(text: str, name: str, machine: Machine, level: int = target.CODEGEN_LEVEL) -> bytes:
+    """As the package's own, at the level of the test that runs now."""
+    here = machine.triple.partition("-")[0] == platform.machine()
+    if _Level.quick and here and crc32(text.encode()) % WELL_COMPILED:
+        level = target.QUICK_LEVEL
+    return _emit_well(text, name, machine, level)
+
+
+def install() -> None:
+    """Puts `emit_object` in the place of the package's own, in modules that have it and in later ones."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "emit_object", None) is _emit_well:
+            vars(module)["emit_object"] = emit_object
+
+
+def choose_level(item: pytest.Item) -> None:
+    """The level for a test; what is compiled at each has an object cache of its own."""
+    _Level.quick = has_quick_code(item.path) and item.get_closest_marker("compiled_well") is None
+    well = Path(_Level.cache_dir)
+    os.environ["TILEWRIGHT_CACHE_DIR"] = str(well / "quick" if _Level.quick else well)
