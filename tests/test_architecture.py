@@ -31,6 +31,7 @@ LAYERS = (
     "loops",
     "aot",
     "weights",
+    "installation",
     "ops",
     "calls",
     "compiler",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from tilewright.calls.object_code import CALL_ARGUMENTS, ObjectCode
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.control import Block
 from tilewright.llvm.quick import QUICK_UNIT_BITS, QUICK_WORK, QuickState
-from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
+from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, int64, null
 from tilewright.recorder import recordings
 from tilewright.threads.pool import POLL_WORK, TEAM_WORK, WAKE_WORK, thread_pool
 from tilewright.threads.pool_memory import APART, State, TeamMemory
@@ -40,23 +40,43 @@ class TeamRequest(NamedTuple):
     long: Value
 
 
-class CallEntry(ObjectCode):
-    """``PyObject *f(self, args, nargs, kwnames)`` under construction.
+class Entry(ObjectCode):
+    """Machine code that serves a call, or gives it up.
 
     Attributes
     ----------
     fallback : where a call goes that this code does not serve.
     """
 
-    def __init__(self, module: Module, name: str) -> None:
-        super().__init__(module, name, POINTER, CALL_ARGUMENTS, exported=True)
+    def __init__(
+        self,
+        module: Module,
+        name: str,
+        result: Type,
+        arguments: Sequence[tuple[str, Type]],
+        *,
+        exported: bool = False,
+    ) -> None:
+        super().__init__(module, name, result, arguments, exported=exported)
         self.fallback = self.new_block("fallback")
-        self._held: list[tuple[Block, Value, Block]] = []
-        self._teams: list[tuple[Value, Value]] = []  # those closed: whether each was open, and where it is
 
     def require(self, condition: Value) -> None:
         """Goes on if the condition holds, else gives up the call."""
         self.go_on_if(condition, self.fallback)
+
+    def takes_team(self, work: Value, size: Value) -> Value:
+        """Whether this many multiply-adds take a team of a pool of a size."""
+        several = self.and_(self.icmp(">", work, TEAM_WORK), self.icmp(">", size, 1))
+        return self.or_(several, self.icmp(">", work, POLL_WORK))
+
+
+class CallEntry(Entry):
+    """``PyObject *f(self, args, nargs, kwnames)`` under construction."""
+
+    def __init__(self, module: Module, name: str) -> None:
+        super().__init__(module, name, POINTER, CALL_ARGUMENTS, exported=True)
+        self._held: list[tuple[Block, Value, Block]] = []
+        self._teams: list[tuple[Value, Value]] = []  # those closed: whether each was open, and where it is
 
     def hold(self, reference: Value) -> None:
         """From here on, a call that is given up drops this reference first."""
@@ -140,11 +160,6 @@ class CallEntry(ObjectCode):
         there = self.and_(self.icmp(">=", started, self.sub(size, 1)), self.icmp("!=", opened, 0))
         self.require(self.or_(self.not_(wanted), there))
         return TeamRequest(state, wanted, size, self.icmp(">", work, WAKE_WORK))
-
-    def takes_team(self, work: Value, size: Value) -> Value:
-        """Whether this many multiply-adds take a team of a pool of a size."""
-        several = self.and_(self.icmp(">", work, TEAM_WORK), self.icmp(">", size, 1))
-        return self.or_(several, self.icmp(">", work, POLL_WORK))
 
     @contextmanager
     def team(self, wish: TeamRequest) -> Iterator[Value]:

@@ -90,6 +90,7 @@ from tilewright.errors.graphs import (
 )
 from tilewright.errors.interpreter import (
     CallsThroughPython as CallsThroughPython,
+    InstallRefused as InstallRefused,
 )
 from tilewright.errors.kernels import (
     BlockNotMultiple as BlockNotMultiple,
