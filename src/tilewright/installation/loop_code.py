@@ -21,7 +21,7 @@ from tilewright.installation.rows import LETTERS, PRODUCTS, LoopRow, LoopTable, 
 from tilewright.installation.team_code import emit_observed, observed, take_errors
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.target import data_layout
-from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int64, null
 from tilewright.machine.machine import Machine
 from tilewright.ops.gemm.matrix_values import (
     MOST_SCATTERED,
@@ -97,6 +97,7 @@ class _Loop(Entry):
             self.not_(self.and_(scattered, self.icmp(">", self.mul(c.rows, c.columns), MOST_SCATTERED)))
         )
         matrices = transposed_if(self, better_transposed(self, a, c, turns), a, b, c)
+        self.require_shape(matrices)
         self.compute(matrices, run)
         self.count(LoopRow.taken)
         self.ret()
@@ -140,6 +141,15 @@ class _Loop(Entry):
         least = self.word(self.row, LoopRow.least.offset + 8 * self.number)
         self.require(self.icmp(">=", work, least))
 
+    def require_shape(self, matrices: tuple[MatrixValues, MatrixValues, MatrixValues]) -> None:
+        """Goes on with a shape at which kernels are as fast as BLAS: see `thresholds.Shapes`."""
+        a, _, c = matrices
+        deep = self.icmp(">=", a.columns, self.word(self.row, LoopRow.least_depth))
+        matrix = self.icmp(">=", self.minimum(c.rows, c.columns), self.word(self.row, LoopRow.least_side))
+        wide = self.icmp(">=", c.columns, self.word(self.row, LoopRow.least_columns))
+        few = self.icmp("<=", c.rows, self.word(self.row, LoopRow.few_rows))
+        self.require(self.and_(self.and_(deep, matrix), self.or_(wide, few)))
+
     def require_apart(self, given: tuple[MatrixValues, ...], c: MatrixValues, shift: Value) -> None:
         """Goes on if no element of C is stored twice, or where an operand is; NumPy copies most of those."""
         for length, stride in ((c.rows, c.row), (c.columns, c.column), (c.batch, c.step)):
@@ -164,6 +174,10 @@ class _Loop(Entry):
         """Has Python make something for the row; afterwards it is there, or it is not."""
         function = self.module.declare("tw_ask", VOID, (INT64, POINTER))
         self.call(function, [int64(request), self.row])
+        raised = self.xchg(self.at(self.table, LoopTable.raised.offset), int64(0))
+        with self.when(self.icmp("!=", raised, 0)):
+            pending = self.module.declare("tw_add_pending_call", INT32, (POINTER, POINTER))
+            self.call(pending, [self.symbol("raise_later"), self.inttoptr(raised)])
 
     def supply_kernel(self) -> None:
         """Goes on with a kernel in the row, and the loop over a batch in its place."""

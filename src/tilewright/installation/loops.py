@@ -16,9 +16,10 @@ from tilewright.installation.error_code import RAISE, rule_name
 from tilewright.installation.loop_code import emit_loops, stub_name, stub_names
 from tilewright.installation.rows import LETTERS, PRODUCTS, ErrorRule, LoopRow, new_table
 from tilewright.installation.supply import Supplier
-from tilewright.installation.thresholds import least_work
+from tilewright.installation.thresholds import least_work, shapes_of
 from tilewright.installation.ufuncs import replace_loop, take_errors_address
 from tilewright.llvm.build import Module
+from tilewright.llvm.builtin import address_of
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.target import data_layout, emit_object
@@ -60,19 +61,22 @@ class Loops:
     def __init__(self) -> None:
         machine = host_machine()
         self.table, self.installed = new_table(), False
+        self._covered: set[tuple[str, int]] = set()  # loops that were below somebody else's
         # Blocks of their own: those of other machine code are taken while it holds the GIL.
         self._pool = ScratchPool(scratch_pool().size)
         self._pool.supply()
         self.table.scratch_bytes = self._pool.size
         self._later = _linked(_LATER, _emit_later, machine, (_LATER,), symbols())
-        self.supplier = Supplier(self.table, self._pool, self._later.address(_LATER))
+        self.supplier = Supplier(self.table, self._pool)
         self._ask = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(self.supplier.answer)
         imports = {
             "tw_table": ctypes.addressof(self.table),
             "tw_scratch": self._pool.table_address,
             "tw_loops": ctypes.addressof(loop_table()),
             "tw_pool": thread_pool().address,
-            "tw_ask": _address(self._ask),
+            "tw_ask": address_of(self._ask),
+            "tw_raise_later": self._later.address(_LATER),
+            "tw_add_pending_call": address_of(ctypes.pythonapi.Py_AddPendingCall),
             "tw_take_errors": take_errors_address(),
         }
         rules = [rule_name(size) for size in (2, 4, 8)]
@@ -82,9 +86,15 @@ class Loops:
             dtype = np.dtype(letter)
             if row.rule == ErrorRule.FLOATS:
                 row.errors = self._code.address(rule_name(dtype.itemsize // row.parts))
-            for number, product in enumerate(PRODUCTS):
-                row.least[number] = least_work(product, letter)
+            self.limit(row, letter)
         outlive(self)
+
+    def limit(self, row: LoopRow, letter: str) -> None:
+        """Sets what a row leaves to NumPy."""
+        for number, product in enumerate(PRODUCTS):
+            row.least[number] = least_work(product, letter)
+        for name, limit in shapes_of(letter)._asdict().items():
+            setattr(row, name, limit)
 
     def install(self) -> None:
         """Puts the loops into NumPy's functions."""
@@ -109,7 +119,11 @@ class Loops:
             replace_loop(ufunc, letter, ours, place)
             return
         before = replace_loop(ufunc, letter, ours)
-        if before != ours:
+        if before in (ours, row.old[number]):
+            return
+        if (letter, number) in self._covered:  # it may call ours, which must not call it
+            replace_loop(ufunc, letter, before)
+        else:
             row.old[number] = before
 
     def uninstall(self) -> None:
@@ -127,12 +141,7 @@ class Loops:
                 before = replace_loop(ufunc, letter, row.old[number])
                 if before != ours:  # somebody else's, which may call ours
                     replace_loop(ufunc, letter, before)
-
-
-def _address(function: Any) -> int:
-    found = ctypes.cast(function, ctypes.c_void_p).value
-    assert found is not None
-    return found
+                    self._covered.add((letter, number))
 
 
 def _linked(name: str, emit: Any, machine: Machine, exports: Any, imports: dict[str, int]) -> Linked:

@@ -53,6 +53,10 @@ class LoopRow(Row):
     _fields_ = (
         ("old", ctypes.c_void_p * len(PRODUCTS)),  # the loops that were replaced
         ("least", ctypes.c_int64 * len(PRODUCTS)),  # multiply-adds of a call from which the kernel is used
+        ("least_depth", ctypes.c_int64),  # `thresholds.Shapes`
+        ("least_side", ctypes.c_int64),
+        ("least_columns", ctypes.c_int64),
+        ("few_rows", ctypes.c_int64),
         ("taken", ctypes.c_int64 * len(PRODUCTS)),  # calls of loops
         ("passed_on", ctypes.c_int64 * len(PRODUCTS)),
         ("refused", ctypes.c_int64),  # no kernel can be had
@@ -90,11 +94,13 @@ class LoopTable(ctypes.Structure):
     enabled : whether the loops compute at all; 0 where an older loop of somebody else's still calls them.
     raise_errors : machine code that raises floating-point errors, called by its address so that LLVM does not
         compute ahead what it computes on a condition.
+    raised : an exception of a signal handler that ran in the middle of a product, with a reference; or null.
     """
 
     _fields_ = (
         ("enabled", ctypes.c_int64),
         ("raise_errors", ctypes.c_void_p),
+        ("raised", ctypes.c_void_p),
         ("numbers", Numbers),
         ("scratch_bytes", ctypes.c_int64),
         ("rows", LoopRow * len(LETTERS)),

@@ -41,11 +41,10 @@ class Supplier:
     ----------
     table : that of the loops.
     pool : their scratch.
-    raise_later : the address of machine code ``int f(exception)``, which raises.
     """
 
-    def __init__(self, table: LoopTable, pool: ScratchPool, raise_later: int) -> None:
-        self._table, self._pool, self._raise_later = table, pool, raise_later
+    def __init__(self, table: LoopTable, pool: ScratchPool) -> None:
+        self._table, self._pool = table, pool
         self._begin = ctypes.addressof(table) + LoopTable.rows.offset
         self.kept: list[object] = []  # what machine code points to
         self._busy = threading.local()
@@ -102,12 +101,12 @@ class Supplier:
             row.code = made.code  # last: who finds it calls the kernel
 
     def _raise_again(self, error: BaseException) -> None:
-        """Raises in this thread when the product is finished, in machine code that Python calls then."""
-        if threading.current_thread() is not threading.main_thread():
-            raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-            raise_in(ctypes.c_ulong(threading.get_ident()), ctypes.py_object(type(error)))
+        """Leaves an exception to machine code, which has Python raise it when the product is finished.
+
+        Handlers run in the main thread, where pending calls run too.
+        """
+        if threading.current_thread() is not threading.main_thread() or self._table.raised:
+            logger.warning("raised in the middle of a product, and lost: %r", error)
             return
-        add = ctypes.pythonapi.Py_AddPendingCall
-        add.argtypes = (ctypes.c_void_p, ctypes.py_object)
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(error))  # the call gives it up
-        add(self._raise_later, error)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(error))
+        self._table.raised = id(error)

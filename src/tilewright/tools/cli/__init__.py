@@ -28,7 +28,10 @@ COMMANDS = {
         "tilewright.tools.cli.run:app",
         "Run a Python program whose NumPy products run on this package.",
     ),
-    "startup": ("tilewright.tools.cli.startup:app", "Let TILEWRIGHT_INSTALL=1 do the same for any program."),
+    "startup": (
+        "tilewright.tools.cli.startup:app",
+        "Let TILEWRIGHT_INSTALL=1 do the same in every program of an environment.",
+    ),
     "infer": ("tilewright.tools.cli.infer:app", "Run an ONNX model on arrays of .npy files."),
     "tune": (
         "tilewright.tools.cli.tune:app",

@@ -36,11 +36,11 @@ def run(
     The program sees the `sys.argv`, `sys.path[0]` and `__main__` that it would have under `python`. Processes
     that it starts begin without the installation: see `tilewright startup`.
     """
+    if program == ["-m"]:
+        raise typer.BadParameter("-m needs the name of a module")
     install()
     try:
         if program[0] == "-m":
-            if len(program) == 1:
-                raise typer.BadParameter("-m needs the name of a module")
             sys.argv = program[1:]
             sys.path[0] = str(Path.cwd())
             runpy.run_module(program[1], run_name="__main__", alter_sys=True)
@@ -48,7 +48,7 @@ def run(
             sys.argv = program
             sys.path[0] = str(Path(program[0]).resolve().parent)
             runpy.run_path(program[0], run_name="__main__")
-    except (SystemExit, typer.BadParameter):
+    except SystemExit:
         raise
     except BaseException as error:
         sys.excepthook(type(error), error, _of_program(error.__traceback__))
