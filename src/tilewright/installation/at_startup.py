@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.machinery
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from types import ModuleType
 
 #: Modules after which to install: the package itself imports NumPy while it is not complete.
@@ -48,7 +47,7 @@ class InstallAfterImport:
             return
         sys.meta_path.remove(self)  # type: ignore[arg-type]  # has what import needs
         try:
-            package = module if module.__name__ == "tilewright" else import_module("tilewright")
+            package = module if module.__name__ == "tilewright" else __import__("tilewright")
             package.install()
         except Exception as error:
             sys.stderr.write(f"tilewright: NumPy's products stay as they are: {error}\n")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tilewright.calls.repeated import CallCount, counted_elsewhere
 from tilewright.compiler.explanation import Explanation
 from tilewright.installation.rows import BLAS_LETTERS, LETTERS, PRODUCTS
 from tilewright.installation.state import state
-from tilewright.installation.thresholds import NEVER, least_work
+from tilewright.installation.thresholds import MOST_JOINED, NEVER, Shapes, least_work, shapes_of
 from tilewright.ops.explain import installed_functions
 from tilewright.ops.matmul.explain import explain_matmul
 
@@ -66,10 +67,14 @@ def explain_product(number: int, a: Any, b: Any, /) -> Explanation:
     least = least_work(product, dtype.char)
     if least == NEVER:
         return replace(own, strategy=f"NumPy's own loop for all {dtype}")
-    work = _work(number, a, b)
+    sizes = _sizes(number, a, b)
+    work = sizes.batch * sizes.rows * sizes.columns * sizes.depth
     condition = f"{work} multiply-adds >= {least}: {'yes' if work >= least else 'no'}"
     if work < least:
         return replace(own, strategy="NumPy's own loop: a small product", decisions=(condition,))
+    if not sizes.taken(shapes_of(dtype.char)):
+        text = f"{sizes.rows} rows, {sizes.columns} columns, {sizes.depth} deep, {sizes.batch} times"
+        return replace(own, strategy="NumPy's own loop: faster for this shape", decisions=(condition, text))
     if dtype.char in BLAS_LETTERS and product.name == "matmul" and _of_transpose(a, b):
         return replace(own, strategy="NumPy's own loop: B is A transposed, of which BLAS computes a triangle")
     if product.name != "matmul":
@@ -81,14 +86,40 @@ def explain_product(number: int, a: Any, b: Any, /) -> Explanation:
     )
 
 
-def _work(number: int, a: Any, b: Any) -> int:
-    """Multiply-adds of a call whose operands fit."""
-    matrix_b = PRODUCTS[number].b == "kn" and b.ndim > 1
-    vectors = (PRODUCTS[number].a == "k" or a.ndim == 1, not matrix_b)
-    batch_a, batch_b = a.shape[: -1 if vectors[0] else -2], b.shape[: -1 if vectors[1] else -2]
-    batch = np.broadcast_shapes(batch_a, batch_b)
-    rows, columns = 1 if vectors[0] else a.shape[-2], 1 if vectors[1] else b.shape[-1]
-    return int(np.prod(batch, dtype=np.int64)) * rows * columns * a.shape[-1]
+class _Sizes(NamedTuple):
+    """Sizes of a batch of products, and which operand it repeats for each."""
+
+    batch: int
+    rows: int
+    columns: int
+    depth: int
+    one_a: bool
+    one_b: bool
+
+    def taken(self, limits: Shapes) -> bool:
+        """Whether kernels take the shape, as the loop in machine code decides it."""
+        rows, columns = self.rows, self.columns
+        if self.batch > 1 and rows == 1 and self.one_b:
+            rows = self.batch
+        elif self.batch > 1 and columns == 1 and self.one_a:
+            columns = self.batch
+        if rows * columns * self.depth < limits.least_product:
+            return False
+        joined = (rows, columns) != (self.rows, self.columns)
+        if joined and (min(rows, columns) > 1 or self.rows * self.columns * self.depth <= MOST_JOINED):
+            return True
+        flat = columns < limits.least_columns and rows > limits.few_rows
+        return self.depth >= limits.least_depth and min(rows, columns) >= limits.least_side and not flat
+
+
+def _sizes(number: int, a: Any, b: Any) -> _Sizes:
+    """Sizes of a call whose operands fit."""
+    vector_a = PRODUCTS[number].a == "k" or a.ndim == 1
+    vector_b = PRODUCTS[number].b == "k" or b.ndim == 1
+    batch_a, batch_b = a.shape[: -1 if vector_a else -2], b.shape[: -1 if vector_b else -2]
+    batch = math.prod(np.broadcast_shapes(batch_a, batch_b))
+    rows, columns = 1 if vector_a else a.shape[-2], 1 if vector_b else b.shape[-1]
+    return _Sizes(batch, rows, columns, a.shape[-1], math.prod(batch_a) == 1, math.prod(batch_b) == 1)
 
 
 def _of_transpose(a: Any, b: Any) -> bool:

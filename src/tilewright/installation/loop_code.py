@@ -12,13 +12,14 @@ import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewright.calls.fastcall import Entry
 from tilewright.installation.error_code import DOUBTFUL, Error, emit_raise, emit_rules, genuine
 from tilewright.installation.requests import Request
 from tilewright.installation.rows import LETTERS, PRODUCTS, LoopRow, LoopTable, Product
 from tilewright.installation.team_code import emit_observed, observed, take_errors
+from tilewright.installation.thresholds import MOST_JOINED
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int64, null
@@ -89,6 +90,7 @@ class _Loop(Entry):
         if self.product.name == "matmul":
             self.require_two(a, b)
         self.supply_kernel()
+        before = Products.of(self, a, c)
         a, b, c = _vectors_merged(self, a, b, c, shift)
         a, c = merged(self, (a, shift), b, (c, shift))
         turns = self.word(self.row, LoopRow.turns)
@@ -97,7 +99,7 @@ class _Loop(Entry):
             self.not_(self.and_(scattered, self.icmp(">", self.mul(c.rows, c.columns), MOST_SCATTERED)))
         )
         matrices = transposed_if(self, better_transposed(self, a, c, turns), a, b, c)
-        self.require_shape(matrices)
+        self.require_shape(before, matrices)
         self.compute(matrices, run)
         self.count(LoopRow.taken)
         self.ret()
@@ -141,14 +143,22 @@ class _Loop(Entry):
         least = self.word(self.row, LoopRow.least.offset + 8 * self.number)
         self.require(self.icmp(">=", work, least))
 
-    def require_shape(self, matrices: tuple[MatrixValues, MatrixValues, MatrixValues]) -> None:
-        """Goes on with a shape at which kernels are as fast as BLAS: see `thresholds.Shapes`."""
-        a, _, c = matrices
+    def require_shape(self, before: Products, matrices: tuple[MatrixValues, ...]) -> None:
+        """Goes on with shapes at which kernels are faster than what NumPy does: see `thresholds.Shapes`."""
+        a, c = matrices[0], matrices[2]
+        work = self.mul(self.mul(c.rows, c.columns), a.columns)
+        self.require(self.icmp(">=", work, self.word(self.row, LoopRow.least_product)))
         deep = self.icmp(">=", a.columns, self.word(self.row, LoopRow.least_depth))
-        matrix = self.icmp(">=", self.minimum(c.rows, c.columns), self.word(self.row, LoopRow.least_side))
+        side = self.minimum(c.rows, c.columns)
+        matrix = self.icmp(">=", side, self.word(self.row, LoopRow.least_side))
         wide = self.icmp(">=", c.columns, self.word(self.row, LoopRow.least_columns))
         few = self.icmp("<=", c.rows, self.word(self.row, LoopRow.few_rows))
-        self.require(self.and_(self.and_(deep, matrix), self.or_(wide, few)))
+        alone = self.and_(self.and_(deep, matrix), self.or_(wide, few))
+        # NumPy calls BLAS for each of the products that have become one.
+        joined = self.and_(self.icmp(">", before.count, 1), self.icmp("==", c.batch, 1))
+        of_vectors = self.and_(self.icmp("==", before.side, 1), self.icmp(">", side, 1))
+        small = self.icmp("<=", before.work, MOST_JOINED)
+        self.require(self.or_(alone, self.and_(joined, self.or_(of_vectors, small))))
 
     def require_apart(self, given: tuple[MatrixValues, ...], c: MatrixValues, shift: Value) -> None:
         """Goes on if no element of C is stored twice, or where an operand is; NumPy copies most of those."""
@@ -275,6 +285,20 @@ class _Loop(Entry):
             code = self.pointer(self.table, LoopTable.raise_errors)
             numbers = self.at(self.table, LoopTable.numbers.offset)
             self.call(Callee(VOID, code.text), [errors, numbers])
+
+
+class Products(NamedTuple):
+    """The products of a call as NumPy has them: how many, the work of one, the smaller side of its result."""
+
+    count: Value
+    work: Value
+    side: Value
+
+    @classmethod
+    def of(cls, f: Entry, a: MatrixValues, c: MatrixValues) -> Products:
+        """Those of a batch."""
+        work = f.mul(f.mul(c.rows, c.columns), a.columns)
+        return cls(c.batch, work, f.minimum(c.rows, c.columns))
 
 
 def _vectors_merged(

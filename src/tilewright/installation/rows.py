@@ -53,7 +53,8 @@ class LoopRow(Row):
     _fields_ = (
         ("old", ctypes.c_void_p * len(PRODUCTS)),  # the loops that were replaced
         ("least", ctypes.c_int64 * len(PRODUCTS)),  # multiply-adds of a call from which the kernel is used
-        ("least_depth", ctypes.c_int64),  # `thresholds.Shapes`
+        ("least_product", ctypes.c_int64),  # `thresholds.Shapes`
+        ("least_depth", ctypes.c_int64),
         ("least_side", ctypes.c_int64),
         ("least_columns", ctypes.c_int64),
         ("few_rows", ctypes.c_int64),

@@ -11,7 +11,7 @@ from tilewright.calls.layout import layout_known
 from tilewright.errors import InstallRefused
 from tilewright.installation.loops import Loops, loops
 from tilewright.installation.names import Names
-from tilewright.preparing import once, preparing
+from tilewright.preparing import importing, once, preparing
 
 
 class State:
@@ -96,7 +96,8 @@ def _in_subinterpreter() -> bool:
     """Whether this interpreter is not the process's first; the module that knows is another since 3.13."""
     for name in ("_interpreters", "_xxsubinterpreters"):
         with contextlib.suppress(ImportError):
-            module = import_module(name)
+            with importing:
+                module = import_module(name)
             return bool(_identity(module.get_current()) != _identity(module.get_main()))
     return False
 

@@ -26,11 +26,11 @@ COMMANDS = {
     "bench": ("tilewright.tools.cli.bench:app", "Measure speed against peers and the peak."),
     "run": (
         "tilewright.tools.cli.run:app",
-        "Run a Python program whose NumPy products run on this package.",
+        "Run a Python script or module after `tilewright.install`.",
     ),
     "startup": (
         "tilewright.tools.cli.startup:app",
-        "Let TILEWRIGHT_INSTALL=1 do the same in every program of an environment.",
+        "Let TILEWRIGHT_INSTALL=1 install in every program of this environment.",
     ),
     "infer": ("tilewright.tools.cli.infer:app", "Run an ONNX model on arrays of .npy files."),
     "tune": (

@@ -51,7 +51,8 @@ def run(
     except SystemExit:
         raise
     except BaseException as error:
-        sys.excepthook(type(error), error, _of_program(error.__traceback__))
+        error.__traceback__ = _of_program(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
         raise SystemExit(_INTERRUPTED if isinstance(error, KeyboardInterrupt) else _FAILED) from None
 
 

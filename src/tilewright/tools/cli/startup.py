@@ -48,7 +48,7 @@ def startup(
         Path | None, typer.Option(help="Where the file is; site-packages of this environment by default.")
     ] = None,
 ) -> None:
-    """Let TILEWRIGHT_INSTALL=1 run NumPy's products on this package, in every program of this environment.
+    """Let TILEWRIGHT_INSTALL=1 install in every program of this environment.
 
     `enable` writes one file, tilewright_startup.pth, into site-packages. Python reads it whenever it starts;
     without the variable it does nothing, with it `tilewright.install` runs after the first import of NumPy.
