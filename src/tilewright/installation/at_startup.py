@@ -45,7 +45,7 @@ class InstallAfterImport:
         """Installs, and is no hook any more."""
         if self not in sys.meta_path:
             return
-        sys.meta_path.remove(self)  # type: ignore[arg-type]  # has what import needs
+        sys.meta_path.remove(self)
         try:
             package = module if module.__name__ == "tilewright" else __import__("tilewright")
             package.install()
@@ -54,4 +54,4 @@ class InstallAfterImport:
 
 
 if __name__ == "tilewright_at_startup":
-    sys.meta_path.insert(0, InstallAfterImport())  # type: ignore[arg-type]  # has what import needs
+    sys.meta_path.insert(0, InstallAfterImport())

@@ -155,7 +155,7 @@ class _Loop(Entry):
         few = self.icmp("<=", c.rows, self.word(self.row, LoopRow.few_rows))
         alone = self.and_(self.and_(deep, matrix), self.or_(wide, few))
         # NumPy calls BLAS for each of the products that have become one.
-        joined = self.and_(self.icmp(">", before.count, 1), self.icmp("==", c.batch, 1))
+        joined = self.and_(self.icmp(">", before.number, 1), self.icmp("==", c.batch, 1))
         of_vectors = self.and_(self.icmp("==", before.side, 1), self.icmp(">", side, 1))
         small = self.icmp("<=", before.work, MOST_JOINED)
         self.require(self.or_(alone, self.and_(joined, self.or_(of_vectors, small))))
@@ -290,7 +290,7 @@ class _Loop(Entry):
 class Products(NamedTuple):
     """The products of a call as NumPy has them: how many, the work of one, the smaller side of its result."""
 
-    count: Value
+    number: Value
     work: Value
     side: Value
 

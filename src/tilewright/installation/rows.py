@@ -50,7 +50,7 @@ class ErrorRule(IntEnum):
 class LoopRow(Row):
     """One element type: its kernel, what was there before, limits and counts of each function."""
 
-    _fields_ = (
+    _fields_ = (  # type: ignore[assignment]  # those of the base class come first
         ("old", ctypes.c_void_p * len(PRODUCTS)),  # the loops that were replaced
         ("least", ctypes.c_int64 * len(PRODUCTS)),  # multiply-adds of a call from which the kernel is used
         ("least_product", ctypes.c_int64),  # `thresholds.Shapes`

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -86,7 +87,7 @@ class Supplier:
         dtype = np.dtype(letter)
         types = product_types(dtype, dtype, dtype)
         with preparing:
-            layouts = dict.fromkeys("abc", Layout.STRIDED)
+            layouts: dict[str, Any] = dict.fromkeys("abc", Layout.STRIDED)
             kernel_for(Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, **layouts))
             kernel = matmul_kernel(types)
             if kernel.pool is not scratch_pool():
