@@ -25,6 +25,8 @@ from tilewright.ops.einsum.public import einsum
 _LEAST_OF_BLAS, _LEAST = 1 << 23, 1 << 13
 #: The same for contractions, whose first call of a kind is checked and planned by Python.
 _LEAST_CONTRACTION = 1 << 16
+#: Words for which NumPy looks for an order of contraction.
+ORDERS = ("greedy", "optimal")
 #: Elements of a result of `kron`.
 _LEAST_KRON = 1 << 14
 
@@ -139,12 +141,15 @@ def _einsum(subscripts: Any, *operands: Any, **named: Any) -> Any:
     """``numpy.einsum`` of two arrays or more; ``optimize`` is for NumPy's own order."""
     if type(subscripts) is not str or len(operands) < 2 or named.keys() - {"optimize"}:
         return NotImplemented
+    optimize = named.get("optimize", False)
+    if type(optimize) is not bool and optimize not in ORDERS:
+        return NotImplemented
     first = operands[0]
     if not all(_plain(first, operand) for operand in operands):
         return NotImplemented
     if _multiplications(subscripts, operands) < _LEAST_CONTRACTION:
         return NotImplemented
-    if named.get("optimize", False) is not False:  # it warns, as matmul does
+    if optimize:  # it warns, as matmul does
         return _unless_infinite(lambda: einsum(subscripts, *operands))
     try:
         return einsum(subscripts, *operands)
