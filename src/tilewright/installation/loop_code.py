@@ -15,6 +15,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from tilewright.calls.fastcall import Entry
+from tilewright.calls.object_code import ObjectCode
 from tilewright.installation.error_code import DOUBTFUL, Error, emit_raise, emit_rules, genuine
 from tilewright.installation.requests import Request
 from tilewright.installation.rows import LETTERS, PRODUCTS, LoopRow, LoopTable, Product
@@ -63,12 +64,29 @@ def emit_loops(machine: Machine) -> str:
         loop = _Loop(module, product, number)
         loop.write(run)
         for place, letter in enumerate(LETTERS):
-            stub = module.define(stub_name(product, letter), VOID, _LOOP, exported=True)
-            offset = LoopTable.rows.offset + place * ctypes.sizeof(LoopRow)
-            row = stub.at(module.external("tw_table"), offset)
-            stub.call(loop.callee, [*stub.arguments.values(), row])
-            stub.ret()
+            _emit_stub(module, product, number, letter, loop.callee, place)
     return str(module)
+
+
+def _emit_stub(module: Module, product: Product, number: int, letter: str, loop: Callee, place: int) -> None:
+    """The loop of one type: small products go on at once, before registers are saved for large ones.
+
+    Those are counted without a lock, which takes as long as the rest of the stub.
+    """
+    f = ObjectCode(module, stub_name(product, letter), VOID, _LOOP, exported=True)
+    given, table = list(f.arguments.values()), f.symbol("table")
+    row = f.at(table, LoopTable.rows.offset + place * ctypes.sizeof(LoopRow))
+    sizes = [f.word(f.arguments["dimensions"], 8 * index) for index in range(len(product.dims) + 1)]
+    least = f.word(row, LoopRow.least.offset + 8 * number)
+    enabled = f.icmp("!=", f.word(table, LoopTable.enabled), 0)
+    large = f.and_(enabled, f.icmp(">=", reduce(f.mul, sizes), least))
+    with f.when(large):
+        f.call(loop, [*given, row])
+        f.ret()
+    count = LoopRow.passed_on.offset + 8 * number
+    f.put(row, count, f.add(f.word(row, count), 1))
+    f.call(Callee(VOID, f.pointer(row, LoopRow.old.offset + 8 * number).text), given)
+    f.ret()
 
 
 class _Loop(Entry):
@@ -81,11 +99,9 @@ class _Loop(Entry):
 
     def write(self, run: Callee) -> None:
         """Writes the whole function."""
-        self.require(self.icmp("!=", self.word(self.table, LoopTable.enabled), 0))
         self.require(self.icmp("==", self.word(self.row, LoopRow.refused), 0))
         shift = self.word(self.row, LoopRow.shifts)
         a, b, c = self.operands(shift)
-        self.require_worthwhile(a, c)
         self.require_apart((a, b), c, shift)
         if self.product.name == "matmul":
             self.require_two(a, b)
@@ -136,12 +152,6 @@ class _Loop(Entry):
             found.append(matrix_of(self, data, lengths, strides, shift))
         a, b, c = found
         return a, b, c
-
-    def require_worthwhile(self, a: MatrixValues, c: MatrixValues) -> None:
-        """Goes on with a product of so many multiply-adds as the row says."""
-        work = self.mul(self.mul(self.mul(c.rows, c.columns), a.columns), c.batch)
-        least = self.word(self.row, LoopRow.least.offset + 8 * self.number)
-        self.require(self.icmp(">=", work, least))
 
     def require_shape(self, before: Products, matrices: tuple[MatrixValues, ...]) -> None:
         """Goes on with shapes at which kernels are faster than what NumPy does: see `thresholds.Shapes`."""
