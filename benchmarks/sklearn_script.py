@@ -97,9 +97,10 @@ def compare(repetitions: int) -> None:
         for name, found in times["numpy"].items():
             others = times["installed"][name]
             ratio = statistics.median(a / b for a, b in zip(found, others, strict=True))
+            best = min(found), min(others)
             print(
-                f"{name:>18} numpy {min(found):6.3f} s, installed {min(others):6.3f} s: median ratio {ratio:.2f},"
-                f" of the fastest {min(found) / min(others):.2f}"
+                f"{name:>18} numpy {best[0]:6.3f} s, installed {best[1]:6.3f} s: median ratio {ratio:.2f}, "
+                f"of the fastest {best[0] / best[1]:.2f}"
             )
         for key in first.files:
             a, b = first[key], second[key]

@@ -113,8 +113,26 @@ def test_everything_else_is_as_before(name: str) -> None:
             assert outcome(UNUSUAL[name]) == expected
 
 
+def test_dot_with_out_has_the_same_bits() -> None:
+    out = np.empty((24, 28))
+    with taking_everything():
+        before = taken()
+        assert np.dot(A, B, out) is out
+        assert np.dot(A, B, out=out) is out
+        assert taken() == before + 2
+        np.testing.assert_array_equal(out, np.dot(A, B))
+        for wrong in (out.T, np.empty((28, 24)).T, np.empty((24, 28), np.float32), A, "no array"):
+            with pytest.raises((ValueError, TypeError)):
+                np.dot(A, B, out=wrong)
+        square = A[:, :24].copy()
+        expected = square @ square
+        assert np.dot(square, square, out=square) is square
+        np.testing.assert_allclose(square, expected, rtol=1e-12)
+        assert taken() == before + 3
+
+
 def test_errstate_is_obeyed() -> None:
-    large, small = (A * 1e308, B * 1e308), (A * 1e-300, B * 1e-300)
+    large, small = (A * 1e307, B * 1e307), (A * 1e-300, B * 1e-300)
     with taking_everything():
         with np.errstate(over="raise"), pytest.raises(FloatingPointError, match="in dot"):
             np.dot(*large)

@@ -109,7 +109,7 @@ def _unless_infinite(compute: Callable[[], Any]) -> Any:
     return NotImplemented if inexact and watched and not np.isfinite(found).all() else found
 
 
-def _dot(a: Any, b: Any, *rest: Any, transposed: bool = False, **named: Any) -> Any:
+def _dot(a: Any, b: Any, out: Any = None, *rest: Any, transposed: bool = False, **named: Any) -> Any:
     """``numpy.dot`` of matrices and vectors; with a transposed B, ``numpy.inner``."""
     if rest or named or not _plain(a, b) or not (0 < a.ndim < 3 and 0 < b.ndim < 3):
         return NotImplemented
@@ -118,9 +118,24 @@ def _dot(a: Any, b: Any, *rest: Any, transposed: bool = False, **named: Any) -> 
     work = a.size * (b.shape[1] if b.ndim > 1 else 1)
     if work < (_LEAST_OF_BLAS if a.dtype.char in BLAS_LETTERS else _LEAST) or a.shape[-1] != b.shape[0]:
         return NotImplemented
+    if out is not None and (transposed or not _fits(out, a, b)):
+        return NotImplemented
     if a.dtype.kind not in "fc":
-        return np.matmul(a, b)
-    return _unless_errors(lambda: np.matmul(a, b))
+        return np.matmul(a, b, out=out)
+    return _unless_errors(lambda: np.matmul(a, b, out=out))
+
+
+def _fits(out: Any, a: Any, b: Any) -> bool:
+    """Return whether ``numpy.dot`` takes this `out`, and may compute once more after `out` has changed."""
+    return bool(
+        type(out) is np.ndarray
+        and out.dtype is a.dtype
+        and out.shape == (*a.shape[:-1], *b.shape[1:])
+        and out.flags.c_contiguous
+        and out.flags.behaved
+        and not np.may_share_memory(out, a)
+        and not np.may_share_memory(out, b)
+    )
 
 
 def _tensordot(a: Any, b: Any, *rest: Any, **named: Any) -> Any:
