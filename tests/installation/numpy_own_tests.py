@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from typing import Any
 
 import ml_dtypes  # noqa: F401 - adds types to NumPy's tables, also where nothing is installed
 import pytest
@@ -17,7 +18,11 @@ from installed_loops import taking_everything
 
 import tilewright as tw
 
-_WAYS = {"forced": taking_everything, "installed": tw.installed, "none": contextlib.nullcontext}
+_WAYS: dict[str, Any] = {
+    "forced": taking_everything,
+    "installed": tw.installed,
+    "none": contextlib.nullcontext,
+}
 
 
 def main(way: str, *arguments: str) -> int:

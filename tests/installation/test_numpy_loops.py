@@ -87,12 +87,13 @@ def test_out_may_have_any_layout_and_overlap(letter: str) -> None:
 def test_keywords_are_those_of_numpy() -> None:
     rng = np.random.default_rng(6)
     a, b = rng.standard_normal((40, 30, 5)), rng.standard_normal((30, 50, 5))
-    axes = [(0, 1), (0, 1), (1, 2)]
-    expected = np.matmul(a, b, axes=axes), np.vecdot(a, a, axis=1, keepdims=True)
+    axes: Any = [(0, 1), (0, 1), (1, 2)]
+    vecdot: Any = np.vecdot
+    expected = np.matmul(a, b, axes=axes), vecdot(a, a, axis=1, keepdims=True)
     cast = np.matmul(a[..., 0], b[..., 0], dtype=np.float32, casting="same_kind", order="F")
     with taking_everything():
         np.testing.assert_allclose(np.matmul(a, b, axes=axes), expected[0], rtol=1e-12)
-        np.testing.assert_allclose(np.vecdot(a, a, axis=1, keepdims=True), expected[1], rtol=1e-12)
+        np.testing.assert_allclose(vecdot(a, a, axis=1, keepdims=True), expected[1], rtol=1e-12)
         found = np.matmul(a[..., 0], b[..., 0], dtype=np.float32, casting="same_kind", order="F")
         with pytest.raises(TypeError, match="same_kind"):
             np.matmul(a, a, dtype=np.int64)

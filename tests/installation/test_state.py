@@ -24,6 +24,7 @@ from tilewright.installation.state import state
 from tilewright.installation.ufuncs import replace_loop
 
 UFUNCS = [(number, getattr(np, one.name)) for number, one in enumerate(PRODUCTS) if hasattr(np, one.name)]
+NUMPY: Any = np
 NAMES = ("dot", "inner", "tensordot", "kron", "einsum")
 
 
@@ -40,7 +41,8 @@ def loops_of_numpy() -> dict[tuple[str, str], int]:
 
 def names_of_numpy() -> list[Any]:
     """Every name that is replaced, in every module of NumPy."""
-    modules = [one for name, one in sorted(sys.modules.items()) if name.split(".")[0] == "numpy" and one]
+    named = sorted(sys.modules.items())
+    modules = [one for name, one in named if name.split(".")[0] == "numpy" and one is not None]
     return [vars(module).get(name) for module in modules for name in NAMES]
 
 
@@ -117,7 +119,7 @@ def test_threads_install_and_multiply_at_once() -> None:
     assert loops_of_numpy() == before
 
 
-LOOP = ctypes.CFUNCTYPE(None, *(ctypes.c_void_p,) * 4)
+LOOP: Any = ctypes.CFUNCTYPE(None, *(ctypes.c_void_p,) * 4)
 
 
 def test_loops_of_others_above_ours_stay() -> None:
@@ -129,12 +131,12 @@ def test_loops_of_others_above_ours_stay() -> None:
     former = replace_loop(matmul, "f", 1)
     replace_loop(matmul, "f", former)
 
-    @LOOP
     def other(*arguments: int) -> None:
         calls.append(1)
         LOOP(former)(*arguments)
 
-    replace_loop(matmul, "f", ctypes.cast(other, ctypes.c_void_p).value or 0)
+    above = LOOP(other)
+    replace_loop(matmul, "f", ctypes.cast(above, ctypes.c_void_p).value or 0)
     tw.uninstall()
     counts = taken(state().loops, "f")
     np.testing.assert_array_equal(a @ a, 70)
@@ -150,7 +152,8 @@ def test_loops_of_others_above_ours_stay() -> None:
     with tw.installed():
         np.testing.assert_array_equal(a @ a, 70)
         np.testing.assert_array_equal(a[:1, :1] @ a[:1, :1], 1)  # passed on
-        original = state().loops.table.rows[LETTERS.index("f")].old[0]
+        loops: Any = state().loops
+        original = loops.table.rows[LETTERS.index("f")].old[0]
     replace_loop(matmul, "f", original)
     np.testing.assert_array_equal(a @ a, 70)
 
@@ -204,8 +207,8 @@ HANDLED: dict[Any, str] = {}
 def test_tables_of_other_libraries_find_their_functions() -> None:
     with tw.installed():
         HANDLED[np.dot] = "registered while installed"
-        assert np.dot(Duck(), np.ones(3)) == "registered while installed"
-    assert np.dot(Duck(), np.ones(3)) == "registered while installed"
+        assert NUMPY.dot(Duck(), np.ones(3)) == "registered while installed"
+    assert NUMPY.dot(Duck(), np.ones(3)) == "registered while installed"
 
 
 FORK = """
@@ -297,5 +300,5 @@ def test_threads_are_those_that_were_asked_for() -> None:
                 results.append(a @ a)
     finally:
         tw.set_num_threads(before)
-    np.testing.assert_array_equal(*results)
+    np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], tw.matmul(a, a))
