@@ -34,6 +34,7 @@ LAYERS = (
     "loops",
     "aot",
     "weights",
+    "installation",
     "ops",
     "calls",
     "compiler",

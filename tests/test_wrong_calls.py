@@ -20,7 +20,7 @@ from tilewright import errors
 CALLS, SEED = 1500 if EVERY_TEST_RUNS else 600, 16
 
 #: Public names that nobody calls with arguments: `compile` makes kernels and graphs.
-NOT_CALLED = {"Graph", "CompiledGraph", "Kernel", "show_calls"}
+NOT_CALLED = {"Graph", "CompiledGraph", "Kernel", "install", "installed", "show_calls", "uninstall"}
 
 #: Errors of right arguments: the files that they name do not exist, and no kernel runs without arrays.
 NOTHING_THERE = (

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tilewright.compiler.kernel import Kernel
     from tilewright.graph.builder import Graph
     from tilewright.graph.compiled import CompiledGraph, load_graph
+    from tilewright.installation.public import install, installed, uninstall
     from tilewright.loops.accelerate.public import accelerate
     from tilewright.machine.catalog import targets
     from tilewright.machine.host import machine
@@ -130,6 +131,8 @@ __all__ = [
     "gelu",
     "get_num_threads",
     "inner",
+    "install",
+    "installed",
     "kron",
     "layer_norm",
     "linear",
@@ -169,6 +172,7 @@ __all__ = [
     "tensordot",
     "transpose",
     "trmm",
+    "uninstall",
     "unpack",
     "unpack_awq",
     "unpack_gptq",
@@ -229,6 +233,8 @@ _HOMES = {
     "gelu": "tilewright.ops.elementwise.public",
     "get_num_threads": "tilewright.threads.pool",
     "inner": "tilewright.ops.einsum.products",
+    "install": "tilewright.installation.public",
+    "installed": "tilewright.installation.public",
     "kron": "tilewright.ops.einsum.products",
     "layer_norm": "tilewright.ops.rows.public",
     "linear": "tilewright.ops.matmul.linear",
@@ -268,6 +274,7 @@ _HOMES = {
     "tensordot": "tilewright.ops.einsum.products",
     "transpose": "tilewright.ops.transpose.public",
     "trmm": "tilewright.ops.triangular.public",
+    "uninstall": "tilewright.installation.public",
     "unpack": "tilewright.ops.quantized.public",
     "unpack_awq": "tilewright.weights.layouts",
     "unpack_gptq": "tilewright.weights.layouts",

@@ -26,7 +26,8 @@ FUNCTIONS = sorted(
     name
     for name in public_callables()
     if not inspect.isclass(getattr(tw, name))
-    and name not in {"accelerate", "explain", "get_num_threads", "show_calls", "targets"}
+    and name not in {"accelerate", "explain", "get_num_threads", "install", "installed", "show_calls"}
+    and name not in {"targets", "uninstall"}
 )
 
 

@@ -47,6 +47,8 @@ UNARY = {f"guarded_unary {dtype}": "calls" for dtype in ("f32", "f64", "i8", "i1
 ROW_FUNCTIONS = {f"guarded_rows {dtype} TURN": "calls" for dtype in ("f32", "f64", "bf16", "f16")}
 GRADIENTS = {f"guarded_backward {dtype}": "10 calls" for dtype in ("f32", "bf16")}
 CONTRACTIONS = {"guarded_contraction": "cases"}
+#: NumPy's own products, by its letters of types.
+INSTALLED = {f"guarded_loops {letters}": "cases of" for letters in ("fdeF", "bHil")}
 
 
 def on_rows() -> list[ParameterSet]:
@@ -66,7 +68,8 @@ def on_rows() -> list[ParameterSet]:
             "functions": (UNARY if first else shared(UNARY, 2, number)) | shared(ROW_FUNCTIONS, 2, number),
             "others": shared(BATCH_REDUCE, 2, number)
             | shared(GRADIENTS, 2, number)
-            | (CONTRACTIONS if number < 2 else {}),
+            | (CONTRACTIONS if number < 2 else {})
+            | shared(INSTALLED, 2, number),
         }
         for name, programs in tables.items():
             turned = {program.replace("TURN", str(number)): said for program, said in programs.items()}

@@ -136,6 +136,10 @@ print(tw.compile_einsum("ij,jk->ik", x, (4, 4), order="C")(x, y).shape)
 print(tw.einsum_tree("[0,1],[1,2]->[0,2]", (2, 3, 4))(x, y))
 print(tw.explain(tw.matmul, x, y), tw.show_calls(), tw.targets(), tw.get_num_threads())
 tw.set_num_threads(2)
+tw.install()
+tw.uninstall()
+with tw.installed():
+    pass
 
 
 @tw.accelerate

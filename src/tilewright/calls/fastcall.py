@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tilewright.calls.interpreter import symbols
@@ -12,7 +12,7 @@ from tilewright.calls.step_code import StepCode, TeamRequest
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.control import Block
 from tilewright.llvm.quick import QUICK_UNIT_BITS, QUICK_WORK, QuickState
-from tilewright.llvm.values import INT64, POINTER, Value, int64, null
+from tilewright.llvm.values import INT64, POINTER, Type, Value, int64, null
 from tilewright.recorder import recordings
 from tilewright.threads.pool import WAKE_WORK, thread_pool
 from tilewright.threads.pool_memory import State, TeamMemory
@@ -28,22 +28,37 @@ def entry_symbols() -> dict[str, int]:
     return {**symbols(), "tw_pool": thread_pool().address, "tw_recordings": id(recordings) + TUPLE_SIZE}
 
 
-class CallEntry(StepCode):
-    """``PyObject *f(self, args, nargs, kwnames)`` under construction.
+class Entry(StepCode):
+    """Machine code that serves a call, or gives it up.
 
     Attributes
     ----------
     fallback : where a call goes that this code does not serve.
     """
 
-    def __init__(self, module: Module, name: str) -> None:
-        super().__init__(module, name, POINTER, CALL_ARGUMENTS, exported=True)
+    def __init__(
+        self,
+        module: Module,
+        name: str,
+        result: Type,
+        arguments: Sequence[tuple[str, Type]],
+        *,
+        exported: bool = False,
+    ) -> None:
+        super().__init__(module, name, result, arguments, exported=exported)
         self.fallback = self.new_block("fallback")
-        self._held: list[tuple[Block, Value, Block]] = []
 
     def require(self, condition: Value) -> None:
         """Goes on if the condition holds, else gives up the call."""
         self.go_on_if(condition, self.fallback)
+
+
+class CallEntry(Entry):
+    """``PyObject *f(self, args, nargs, kwnames)`` under construction."""
+
+    def __init__(self, module: Module, name: str) -> None:
+        super().__init__(module, name, POINTER, CALL_ARGUMENTS, exported=True)
+        self._held: list[tuple[Block, Value, Block]] = []
 
     def hold(self, reference: Value) -> None:
         """From here on, a call that is given up drops this reference first."""

@@ -374,10 +374,16 @@ class CallCounts(tuple[CallCount, ...]):
     __repr__ = __str__
 
 
+#: What counts calls of functions that are not this package's.
+counted_elsewhere: list[Callable[[], list[CallCount]]] = []
+
+
 def show_calls() -> CallCounts:
     """How often machine code repeated calls in this process, and which calls Python made, with the reason.
 
     Plain products of `matmul`, of arrays of up to three axes without options, are repeated without a count.
+    After `tilewright.install`, NumPy's own functions are counted for each element type: calls that kernels
+    took as repeated, calls that stayed with NumPy under Python.
 
     Returns
     -------
@@ -399,4 +405,5 @@ def show_calls() -> CallCounts:
         reasons.setdefault(name, {})[reason] = count
     names = {*hits, *_first, *reasons}
     found = [CallCount(name, hits[name], _first[name], reasons.get(name, {})) for name in names]
+    found += [one for count_them in counted_elsewhere for one in count_them()]
     return CallCounts(sorted(found, key=lambda one: (-sum(one.python.values()), -one.repeated, one.function)))

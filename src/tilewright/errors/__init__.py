@@ -98,6 +98,7 @@ from tilewright.errors.graphs import (
 )
 from tilewright.errors.interpreter import (
     CallsThroughPython as CallsThroughPython,
+    InstallRefused as InstallRefused,
 )
 from tilewright.errors.jax import (
     JaxInterfaceUnknown as JaxInterfaceUnknown,

@@ -1,8 +1,10 @@
-"""Warnings about the interpreter."""
+"""Warnings and errors about the interpreter."""
 
 from __future__ import annotations
 
 from typing import ClassVar
+
+from tilewright.errors.base import TilewrightError
 
 
 class CallsThroughPython(RuntimeWarning):
@@ -15,3 +17,9 @@ class CallsThroughPython(RuntimeWarning):
 
 
 CallsThroughPython.__module__ = __name__.rpartition(".")[0]  # where users import it from
+
+
+class InstallRefused(TilewrightError, RuntimeError):
+    """NumPy's functions cannot be replaced in this process."""
+
+    message = "NumPy's products stay as they are: {reason}; {remedy}"

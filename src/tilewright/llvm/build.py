@@ -346,6 +346,10 @@ class Function(ControlFlow):
         addend = int64(value) if isinstance(value, int) else value
         return self.emit(addend.type, f"atomicrmw add {pointer.typed}, {addend.typed} acq_rel")
 
+    def atomic_or(self, pointer: Value, value: Value) -> Value:
+        """Sets bits of a shared integer; what it was before."""
+        return self.emit(value.type, f"atomicrmw or {pointer.typed}, {value.typed} acq_rel")
+
     def xchg(self, pointer: Value, value: Value) -> Value:
         """Writes a shared integer; what it was before."""
         return self.emit(value.type, f"atomicrmw xchg {pointer.typed}, {value.typed} acq_rel")

@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tilewright.calls.compile import compile_problem
 from tilewright.calls.exchange import exchanged
 from tilewright.calls.repeated import as_served, is_repeated, path_of
@@ -99,6 +101,9 @@ _FUNCTIONS = (
 )
 
 
+#: Functions of NumPy that run on this package after `tilewright.install`, with what explains their calls.
+installed_functions: dict[Any, Callable[..., Explanation]] = {}
+
 #: Options of calls whose kernels are not explained, but the path they take.
 _PATH_ONLY = {"axes", "casting", "order", "subok", "return_stats"}
 
@@ -108,7 +113,8 @@ def explain(subject: Any, /, *arguments: Any, **options: Any) -> Explanation:
 
     Parameters
     ----------
-    subject : a problem, or a function of this package: ``explain(matmul, a, b, out=c)``.
+    subject : a problem, or a function of this package: ``explain(matmul, a, b, out=c)``. After
+        `tilewright.install` also ``explain(numpy.matmul, a, b)`` and its relatives.
     arguments, options : those of the function; of a problem, the target it is compiled for.
 
     Returns
@@ -146,6 +152,8 @@ def _explained(subject: Any, arguments: tuple[Any, ...], options: dict[str, Any]
     if subject in OPS:
         inspect.signature(explain_problem).bind(subject, *arguments, **options)
         return explain_problem(subject, *arguments, **options)
+    if isinstance(subject, np.ufunc) and subject in installed_functions:
+        return installed_functions[subject](*arguments, **options)
     function = isinstance(subject, (types.FunctionType, types.BuiltinFunctionType))
     name, home = (subject.__name__, subject.__module__) if function else (None, None)
     arguments = as_served(subject, arguments)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from tilewright.calls.fastcall import CallEntry
+from tilewright.calls.fastcall import CallEntry, Entry
 from tilewright.calls.layout import ARRAY_DATA, ARRAY_SHAPE, ARRAY_STRIDES
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import INT64, Value, int64
@@ -56,6 +57,16 @@ def read_matrix(
         lengths.append(f.word(f.select(there, f.at(shape, offset), missing)))
         strides.append(f.word(f.select(there, f.at(steps, offset), f.at(missing, 8))))
         offset = f.add(offset, f.select(there, int64(8), int64(0)))
+    return matrix_of(f, f.pointer(array, ARRAY_DATA), lengths, strides, shift)
+
+
+def matrix_of(
+    f: Entry, data: Value, lengths: Sequence[Value], strides: Sequence[Value], shift: Value
+) -> MatrixValues:
+    """Matrices by the lengths and byte strides of batch, rows and columns.
+
+    A call with a stride of parts of an element is given up.
+    """
     batch, rows, columns = lengths
     # Complex arrays may be aligned to their parts only; the stride of an axis of length 1 has no meaning.
     parts = f.sub(f.shl(int64(1), shift), 1)
@@ -67,7 +78,7 @@ def read_matrix(
     single = f.icmp("==", columns, 1)
     row = f.select(f.and_(f.icmp("==", rows, 1), f.not_(single)), columns, row)
     column = f.select(single, int64(1), column)
-    return MatrixValues(f.pointer(array, ARRAY_DATA), batch, step, rows, columns, row, column)
+    return MatrixValues(data, batch, step, rows, columns, row, column)
 
 
 def extent(f: Function, matrix: MatrixValues, shift: Value) -> tuple[Value, Value]:

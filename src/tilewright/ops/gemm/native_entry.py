@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.calls.batch import loop_place, loop_table
+from tilewright.calls.batch import loop_table
 from tilewright.calls.fastcall import GIL_THRESHOLD, CallEntry, entry_symbols
 from tilewright.calls.layout import (
     ALIGNED,
@@ -25,17 +25,15 @@ from tilewright.calls.layout import (
     TUPLE_SIZE,
     WRITEABLE,
 )
-from tilewright.calls.promotion import promoted_dtype
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.builtin import Builtin
 from tilewright.llvm.quick import QUICK_COPY, EntryCode, quick_code
 from tilewright.llvm.target import data_layout
-from tilewright.llvm.values import INT1, INT32, INT64, POINTER, VOID, Value, constant, int32, int64, null
+from tilewright.llvm.values import INT1, INT32, INT64, POINTER, Value, int32, int64, null
 from tilewright.machine.host import host_machine
 from tilewright.ops.gemm.exact_sizes import exact_table, find_exact, run_exact
 from tilewright.ops.gemm.matrix_values import (
     MOST_SCATTERED,
-    MatrixValues,
     Turns,
     better_transposed,
     column_major,
@@ -43,7 +41,7 @@ from tilewright.ops.gemm.matrix_values import (
     read_matrix,
     transposed_if,
 )
-from tilewright.spec.dtype import ACCUMULATORS, GEMM_DTYPES
+from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE, Row, merged, multiply, row_of
 
 if TYPE_CHECKING:
     from tilewright.ops.gemm.kernel import GemmKernel
@@ -55,27 +53,8 @@ if TYPE_CHECKING:
 #: Axes of an operand: rows, columns and one of a batch.
 MOST_AXES = 3
 
-#: Sizes above this go through Python, which checks products of sizes for overflow.
-MAX_DIRECT_SIZE = 1 << 31
-
 #: Which of batch, rows and columns an array has as axes.
 _Present = tuple[Value, Value, Value]
-
-
-class Row(ctypes.Structure):
-    """One kernel as the entry knows it: its element types and its calling convention."""
-
-    _fields_ = (
-        ("dtypes", ctypes.c_void_p * 3),  # NumPy's descriptors of a, b and the result
-        ("shifts", ctypes.c_int64 * 3),  # the sizes of their elements are powers of two
-        ("default", ctypes.c_int64),  # without `out`, the result has this type
-        ("code", ctypes.c_void_p),
-        ("acc", ctypes.c_int64),  # of alpha and beta, in the order of ACCUMULATORS
-        ("number", ctypes.c_int64),  # of the one element type in GEMM_DTYPES, or -1
-        ("turns", ctypes.c_int64),  # one of `Turns`
-        ("scratch_step", ctypes.c_int64),  # see `GemmKernel`
-        ("scratch_parts", ctypes.c_int64),
-    )
 
 
 #: Capacity of the entry in kernels: every type alone, unsigned types, and some mixtures.
@@ -211,7 +190,7 @@ def _emit() -> str:
         for operand, shift in ((a, shifts[0]), (b, shifts[1])):
             begin, end = extent(f, operand, shift)
             f.require(f.or_(f.icmp("<=", high, begin), f.icmp("<=", end, low)))
-    a, c = _merged(f, (a, shifts[0]), b, (c, shifts[2]))
+    a, c = merged(f, (a, shifts[0]), b, (c, shifts[2]))
     turns = f.word(row, Row.turns)
     # A large column-major C whose product is not computed transposed goes through Python, which transposes.
     scattered = f.and_(column_major(f, c), f.icmp("==", turns, Turns.ONE_COLUMN))
@@ -232,7 +211,7 @@ def _emit() -> str:
     f.require(f.or_(f.icmp("==", c.batch, 1), f.not_(f.is_null(loop))))
     slot = f.find_scratch(f.symbol("scratch"))
     with f.taken(slot) as scratch, f.without_gil(long_running), f.team(wish) as team:
-        _multiply(f, row, matrices, scratch, team)
+        multiply(f, row, matrices, scratch, team)
     f.raise_cancelled(cancelled)
     f.jump(done)
     f.place(done)
@@ -244,44 +223,6 @@ def _emit() -> str:
     f.ret(null())
     f.finish()
     return str(module)
-
-
-def _merged(
-    f: _Product, in_a: tuple[MatrixValues, Value], b: MatrixValues, in_c: tuple[MatrixValues, Value]
-) -> tuple[MatrixValues, MatrixValues]:
-    """Batches of A over one B as one tall product, where rows of A and of C go on evenly.
-
-    A and C come with the shifts that are the sizes of their elements; the batch is that of C.
-    """
-    a, c = in_a[0], in_c[0]
-    tall = f.mul(a.rows, c.batch)
-    evenly = f.and_(f.icmp("==", b.step, 0), f.icmp("<", tall, MAX_DIRECT_SIZE))
-    for matrix, shift in (in_a, in_c):
-        span = f.shl(f.mul(matrix.rows, matrix.row), shift)
-        evenly = f.and_(evenly, f.icmp("==", matrix.step, span))
-    rows, batch = f.select(evenly, tall, a.rows), f.select(evenly, int64(1), c.batch)
-    return a._replace(rows=rows, batch=batch), c._replace(rows=rows, batch=batch)
-
-
-def _multiply(
-    f: _Product, row: Value, matrices: tuple[MatrixValues, ...], scratch: Value, team: Value
-) -> None:
-    """Every product of the batch through the kernel of its element types."""
-    a, b, c = matrices
-    sizes = [a.rows, b.columns, a.columns]
-    strides = [value for matrix in matrices for value in (matrix.row, matrix.column)]
-    pointers, steps = [matrix.data for matrix in matrices], [matrix.step for matrix in matrices]
-    kernel = f.pointer(row, Row.code)
-    for index, acc in enumerate(ACCUMULATORS):
-        with f.when(f.icmp("==", f.word(row, Row.acc), index)):
-            rest = [*pointers, *sizes, *strides, constant(acc, 1), constant(acc, 0), scratch]
-            with f.branch(f.icmp("==", c.batch, 1)) as (one, several):
-                with one:
-                    f.call(Callee(VOID, kernel.text), [*rest, team])
-                with several:
-                    loop = f.pointer(f.symbol("loops"), 8 * loop_place(acc))
-                    parts = [f.word(row, field) for field in (Row.scratch_step, Row.scratch_parts)]
-                    f.call(Callee(VOID, loop.text), [kernel, c.batch, *steps, *rest, *parts, team])
 
 
 class NativeMatmul:
@@ -330,19 +271,7 @@ class NativeMatmul:
                 continue
             self._referenced += dtypes
             self._kernels.append(kernel)
-            types = kernel.types
-            uniform = types.a == types.b == types.c
-            self.table.rows[self.table.count] = Row(
-                (ctypes.c_void_p * 3)(*map(id, dtypes)),
-                tuple(dtype.itemsize.bit_length() - 1 for dtype in dtypes),
-                int(promoted_dtype(dtypes[0], dtypes[1]) == dtypes[2]),
-                kernel.address,
-                ACCUMULATORS.index(types.acc),
-                GEMM_DTYPES.index(types.a) if uniform else -1,
-                kernel.turns,
-                kernel.scratch_step,
-                kernel.scratch_parts,
-            )
+            self.table.rows[self.table.count] = row_of(kernel, dtypes)
             self.table.count += 1  # last: who finds the row calls the kernel
 
     def _is_new(self, dtypes: tuple[np.dtype[Any], ...]) -> bool:

@@ -19,10 +19,11 @@ from tilewright.ir.trace import Trace, trace
 from tilewright.ops.gemm.call import PreparedProduct, prepare
 from tilewright.ops.gemm.epilogue_operands import activation_word
 from tilewright.ops.gemm.kernel import arranged, first_matrices, matmul_kernel
-from tilewright.ops.gemm.native_entry import MAX_DIRECT_SIZE, MOST_AXES
+from tilewright.ops.gemm.native_entry import MOST_AXES
 from tilewright.ops.gemm.operands import product_shapes
 from tilewright.ops.gemm.paths import path_texts
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE
 from tilewright.ops.gemm.product_nest import SCALARS
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, fit
 from tilewright.ops.linear.kernel import Wish, find_route

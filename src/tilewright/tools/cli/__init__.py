@@ -24,6 +24,14 @@ COMMANDS = {
     "opt": ("tilewright.tools.cli.loops:optimiser", "Replace matrix products in LLVM IR by kernels."),
     "cc": ("tilewright.tools.cli.loops:driver", "Run a compiler and replace matrix products by kernels."),
     "bench": ("tilewright.tools.cli.bench:app", "Measure speed against peers and the peak."),
+    "run": (
+        "tilewright.tools.cli.run:app",
+        "Run a Python script or module after `tilewright.install`.",
+    ),
+    "startup": (
+        "tilewright.tools.cli.startup:app",
+        "Let TILEWRIGHT_INSTALL=1 install in every program of this environment.",
+    ),
     "infer": ("tilewright.tools.cli.infer:app", "Run an ONNX model on arrays of .npy files."),
     "tune": (
         "tilewright.tools.cli.tune:app",

@@ -1,0 +1,13 @@
+"""What machine code asks of Python, once each in most processes: kernels, scratch, workers."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Request(IntEnum):
+    """The requests."""
+
+    KERNEL = 0
+    SCRATCH = 1
+    WORKERS = 2

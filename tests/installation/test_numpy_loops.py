@@ -1,0 +1,193 @@
+"""Inner loops of NumPy's universal functions that this package replaces, against NumPy without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from installed_loops import assert_close, laid_out, numbers, taken, taking_everything
+from shares import EVERY_TEST_RUNS
+
+import tilewright as tw
+from tilewright.installation.rows import LETTERS, PRODUCTS
+from tilewright.installation.state import state
+
+#: Random calls of each function and type.
+DRAWS = 200 if EVERY_TEST_RUNS else 12
+
+FUNCTIONS = [product.name for product in PRODUCTS if hasattr(np, product.name)]
+
+
+def drawn(rng: np.random.Generator, name: str, letter: str) -> tuple[Any, Any]:
+    """Operands of one call: sizes around those of tiles, batches that broadcast."""
+    m, n, k = (int(size) for size in rng.choice([1, 2, 3, 5, 8, 15, 16, 17, 31, 40], 3))
+    batch = [int(size) for size in rng.choice([1, 2, 3], rng.integers(0, 3))]
+    shapes = {
+        "matmul": ((m, k), (k, n)),
+        "vecdot": ((k,), (k,)),
+        "matvec": ((m, k), (k,)),
+        "vecmat": ((k,), (k, n)),
+    }[name]
+    found = []
+    for shape in shapes:
+        own = batch[rng.integers(0, len(batch) + 1) :] if batch else []
+        own = [1 if rng.random() < 0.2 else size for size in own]
+        found.append(laid_out(rng, numbers(rng, (*own, *shape), letter)))
+    return found[0], found[1]
+
+
+def magnitude(function: Any, a: Any, b: Any) -> Any:
+    """What was added up, in magnitude."""
+    return function(np.abs(a).astype(np.float64), np.abs(b).astype(np.float64))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("letter", LETTERS)
+def test_results_are_those_of_numpy(name: str, letter: str) -> None:
+    function = getattr(np, name)
+    rng = np.random.default_rng(LETTERS.index(letter) * 10 + FUNCTIONS.index(name))
+    calls = [drawn(rng, name, letter) for _ in range(DRAWS)]
+    expected = [function(a, b) for a, b in calls]
+    magnitudes = [magnitude(function, a, b) for a, b in calls]
+    with taking_everything() as loops:
+        before = taken(loops, letter)
+        found = [function(a, b) for a, b in calls]
+        computed = taken(loops, letter) - before
+    conjugated = letter in "FD" and name in ("vecdot", "vecmat")
+    assert (computed > 0) is not conjugated
+    for (a, _), one, right, size in zip(calls, found, expected, magnitudes, strict=True):
+        assert_close(np.asarray(one), np.asarray(right), size, a.shape[-1])
+
+
+@pytest.mark.parametrize("letter", "lfdFDe")
+def test_out_may_have_any_layout_and_overlap(letter: str) -> None:
+    rng = np.random.default_rng(5)
+    a, b = numbers(rng, (3, 20, 20), letter), numbers(rng, (3, 20, 20), letter)
+    expected, sizes = a @ b, magnitude(np.matmul, a, b)
+    outs = [np.zeros((3, 20, 20), letter).transpose(order) for order in ((0, 1, 2), (0, 2, 1))]
+    outs.append(np.zeros((20, 20, 3), letter).transpose(2, 1, 0))
+    outs += [
+        np.zeros((6, 40, 60), letter)[::-2, ::2, ::-3],
+        np.zeros((3, 20, 20), np.dtype(letter).newbyteorder()),
+    ]
+    with taking_everything():
+        for out in outs:
+            found = np.matmul(a, b, out=out)
+            assert found is out
+            assert_close(out.astype(letter), expected, sizes, 20)
+        same = a.copy()
+        np.matmul(same, b, out=same)
+        assert_close(same, expected, sizes, 20)
+        shifted = np.concatenate([a, np.zeros((1, 20, 20), letter)])
+        np.matmul(shifted[:-1], b, out=shifted[1:])
+        assert_close(shifted[1:], expected, sizes, 20)
+
+
+def test_keywords_are_those_of_numpy() -> None:
+    rng = np.random.default_rng(6)
+    a, b = rng.standard_normal((40, 30, 5)), rng.standard_normal((30, 50, 5))
+    axes: Any = [(0, 1), (0, 1), (1, 2)]
+    vecdot: Any = np.vecdot
+    expected = np.matmul(a, b, axes=axes), vecdot(a, a, axis=1, keepdims=True)
+    cast = np.matmul(a[..., 0], b[..., 0], dtype=np.float32, casting="same_kind", order="F")
+    with taking_everything():
+        np.testing.assert_allclose(np.matmul(a, b, axes=axes), expected[0], rtol=1e-12)
+        np.testing.assert_allclose(vecdot(a, a, axis=1, keepdims=True), expected[1], rtol=1e-12)
+        found = np.matmul(a[..., 0], b[..., 0], dtype=np.float32, casting="same_kind", order="F")
+        with pytest.raises(TypeError, match="same_kind"):
+            np.matmul(a, a, dtype=np.int64)
+        with pytest.raises(ValueError, match="mismatch in its core dimension"):
+            np.matmul(a[..., 0], a[..., 0])
+    assert found.flags.f_contiguous
+    np.testing.assert_allclose(found, cast, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [((0, 3), (3, 4)), ((3, 0), (0, 4)), ((0, 5, 5), (5, 5)), ((4, 5), (5, 0))])
+def test_empty_products_stay_with_numpy(shape: Any) -> None:
+    a, b = np.ones(shape[0], np.float32), np.ones(shape[1], np.float32)
+    expected = a @ b
+    with taking_everything():
+        np.testing.assert_array_equal(a @ b, expected)
+
+
+def test_a_matrix_times_its_transpose_stays_with_blas() -> None:
+    """It computes one triangle, and its result is symmetric."""
+    a = np.random.default_rng(7).standard_normal((60, 50)).astype(np.float32)
+    with taking_everything() as loops:
+        before = taken(loops, "f")
+        found = a @ a.T
+        assert taken(loops, "f") == before
+    np.testing.assert_array_equal(found, found.T)
+
+
+def test_small_products_stay_with_numpy() -> None:
+    a = np.ones((3, 3), np.float32)
+    with tw.installed():
+        loops = state().loops
+        before = taken(loops, "f")
+        a @ a
+        assert taken(loops, "f") == before
+
+
+def test_parts_of_elements_as_strides_stay_with_numpy() -> None:
+    """A complex field of a record need not be at a multiple of its size."""
+    records = np.zeros((30, 30), np.dtype([("x", np.complex64), ("pad", np.float32)]))
+    field = records["x"]
+    field[...] = np.arange(900).reshape(30, 30) * (1 + 2j)
+    expected = field @ field
+    with taking_everything():
+        np.testing.assert_array_equal(field @ field, expected)
+
+
+def test_counts_and_explanations() -> None:
+    a = np.ones((64, 64), np.float32)
+    assert "install() was not called" in tw.explain(np.matmul, a, a).strategy
+    with tw.installed():
+        rows = {one.function: one for one in tw.show_calls()}
+        before = rows.get("numpy.matmul float32")
+        a @ a
+        a[:2, :2] @ a[:2, :2]
+        after = {one.function: one for one in tw.show_calls()}["numpy.matmul float32"]
+        assert after.repeated == (before.repeated if before else 0) + 1
+        assert sum(after.python.values()) == (sum(before.python.values()) if before else 0) + 1
+        assert tw.explain(np.matmul, a, a).kernel.startswith("gemm_f32")
+        assert "small" in tw.explain(np.matmul, a[:2, :2], a[:2, :2]).strategy
+        assert "transposed" in tw.explain(np.matmul, a, a.T).strategy
+        assert "object" in tw.explain(np.matmul, a.astype(object), a).strategy
+        assert "faster for this shape" in tw.explain(np.matmul, a, a[0]).strategy
+
+
+#: Shapes of operands, and whether kernels take the product.
+SHAPES = [
+    ("matmul", (64, 64), (64, 64), True),
+    ("matmul", (64, 4), (4, 64), False),
+    ("matmul", (16, 400), (400, 3), True),
+    ("matmul", (200, 400), (400, 3), False),
+    ("matmul", (400, 400), (400,), False),
+    ("matmul", (500, 5, 5), (500, 5, 5), False),
+    ("matmul", (50, 20, 20), (20, 20), True),
+    ("matmul", (50, 20, 20), (50, 20, 20), True),
+    ("vecdot", (500, 20), (20,), True),
+    ("vecdot", (20,), (500, 20), True),
+    ("vecdot", (500, 20), (500, 20), False),
+    ("vecdot", (10, 4000), (4000,), False),
+    ("matvec", (4, 4), (900, 4), True),
+    ("matvec", (900, 4, 4), (900, 4), False),
+    ("vecmat", (900, 4), (4, 4), True),
+    ("vecmat", (900, 1, 400), (400, 400), True),
+]
+
+
+@pytest.mark.parametrize(("name", "a", "b", "expected"), SHAPES)
+def test_explanations_say_what_loops_do(name: str, a: Any, b: Any, expected: bool) -> None:
+    function = getattr(np, name, None)
+    if function is None:
+        pytest.skip("not in this version of NumPy")
+    left, right = np.ones(a, np.float32), np.ones(b, np.float32)
+    with tw.installed():
+        loops = state().loops
+        before = taken(loops, "f")
+        function(left, right)
+        assert (taken(loops, "f") > before) is expected
+        assert ("NumPy's own" not in tw.explain(function, left, right).kernel) is expected
