@@ -40,7 +40,9 @@ def linker() -> tuple[str, ...]:
     raise NoLinker(tried=", ".join(("python -m ziglang ld.lld", *LINKERS)))
 
 
-def shared_library(members: Sequence[Member], exports: Sequence[str], name: str, arch: str) -> bytes:
+def shared_library(
+    members: Sequence[Member], exports: Sequence[str], name: str, arch: str, behind: Path | None = None
+) -> bytes:
     """A shared library of object files.
 
     Parameters
@@ -48,6 +50,7 @@ def shared_library(members: Sequence[Member], exports: Sequence[str], name: str,
     exports : the symbols that others see; all others stay inside.
     name : its name for the dynamic linker, such as "libfast.so".
     arch : the architecture of the objects.
+    behind : a shared library that is loaded with it.
 
     Functions of the C library stay undefined, and are found in the process that loads the library: every
     program has one, and the same file serves any. Threads may be inside, so it is never unloaded.
@@ -68,7 +71,8 @@ def shared_library(members: Sequence[Member], exports: Sequence[str], name: str,
         script.write_text(f"{{ global: {listed} local: *; }};\n", encoding="utf-8")
         options = ["-shared", "-m", EMULATIONS[arch], "-soname", name, "--version-script", str(script)]
         options += ["-z", "nodelete", "-z", "relro", "-z", "noexecstack", "--build-id=sha1", "--gc-sections"]
-        command = [*linker(), *options, "-o", str(output), *paths]
+        others = [] if behind is None else ["--no-as-needed", str(behind)]
+        command = [*linker(), *options, "-o", str(output), *paths, *others]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             reason = (done.stderr or done.stdout).strip()

@@ -108,7 +108,7 @@ def emit_optimised(text: str, name: str, machine: Machine) -> bytes:
     with preparing:
         module, target = parse(text, name), _target_of(machine)
         options = llvm.create_pipeline_tuning_options(speed_level=2)
-        options.loop_vectorization = options.slp_vectorization = True
+        options.loop_vectorization, options.loop_unrolling = True, False
         builder = llvm.create_pass_builder(target, options)
         builder.getModulePassManager().run(module, builder)
         return bytes(target.emit_object(module))

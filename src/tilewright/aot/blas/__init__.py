@@ -1,1 +1,1 @@
-"""A BLAS written as machine code: level-3 routines under their standard names, over the kernels of this package."""
+"""A BLAS written as machine code: level-3 routines under their standard names."""

@@ -36,6 +36,8 @@ class BlockCode:
 
     def __init__(self, module: Module, kind: BlasType) -> None:
         self.module, self.kind = module, kind
+        # Calls cost nothing beside what they do; inlined, functions take LLVM's optimiser longer.
+        module.attributes += " noinline"
         self.part, self.parts = element_type(kind.dtype), 2 if kind.is_complex else 1
         self.size = kind.dtype.size
         self.scale = self.emit_scale()
@@ -94,7 +96,7 @@ class BlockCode:
     # --- functions ----------------------------------------------------------------------------------
 
     def emit_scale(self) -> Callee:
-        """``scale(m, n, C, factor)``: C = factor * C; a factor of 0 does not read C, one of 1 does nothing."""
+        """``scale(m, n, C, factor)``: C = factor * C; 0 does not read C, 1 does nothing."""
         f, (m, n), (c,), (factor,) = self.define("scale", "m n", "c", "factor")
         on = self.on(f)
         with f.when(on.equals(factor, 1.0)):
@@ -162,7 +164,7 @@ class BlockCode:
         return f.callee
 
     def emit_triangle_block(self, *, solving: bool) -> Callee:
-        """``..._block(m, n, lower, unit, T, X)``: X = T * X, or the solution of T * X' = X, for few rows.
+        """``..._block(m, n, lower, unit, T, X)``: X = T * X, or the solution of T * Y = X, for few rows.
 
         Nothing is multiplied by the zeros beyond the triangle, so that no infinity there becomes a NaN.
         """

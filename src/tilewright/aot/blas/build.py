@@ -1,4 +1,4 @@
-"""Builds the library: the kernels and operations of every type for every target, and what is common to them."""
+"""Builds the library: kernels and operations of every type for every target, and what they share."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.aot.archive import Member
-from tilewright.aot.blas.core import OPERATIONS, CoreCode, KernelUse, operation_name
+from tilewright.aot.blas.core import CoreCode, operation_name, operations_of
 from tilewright.aot.blas.entries import EntryCode, symbols
+from tilewright.aot.blas.low_precision import (
+    BYTES_OPERATION,
+    BytesCode,
+    bytes_problem,
+    bytes_symbols,
+    emit_bytes_entries,
+)
+from tilewright.aot.blas.product import KernelUse
 from tilewright.aot.blas.runtime import RuntimeCode
 from tilewright.aot.blas.types import PREFIX, TYPES, BlasType
 from tilewright.aot.resolver import Choice, Dispatched, argument_types, resolver_ir
@@ -16,6 +24,7 @@ from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.lowering.interface import scratch_layout
 from tilewright.compiler.operation import Compilation, Problem
 from tilewright.compiler.pipeline import STAGES
+from tilewright.llvm.build import Module
 from tilewright.llvm.target import emit_object, emit_optimised
 from tilewright.llvm.values import POINTER
 from tilewright.machine.machine import Machine
@@ -44,7 +53,7 @@ class BlasLibrary:
 
 def product_problem(kind: BlasType) -> Gemm:
     """The product of a type: any sizes, any strides."""
-    return Gemm(dtype=kind.dtype, a=Layout.STRIDED, b=Layout.STRIDED, c=Layout.STRIDED)
+    return Gemm(dtype=kind.factor, out_dtype=kind.dtype, a=Layout.STRIDED, b=Layout.STRIDED, c=Layout.STRIDED)
 
 
 @dataclass(frozen=True)
@@ -66,9 +75,14 @@ def build_blas(machines: Sequence[Machine]) -> BlasLibrary:
     variants = order_targets(machines)
     targets = [_target(variant) for variant in variants.ordered]
     baseline = variants.baseline
-    scratch, thread = (max(getattr(one, f"{part}_bytes") for one in targets) for part in ("scratch", "thread"))
+    scratch, thread = (
+        max(getattr(one, f"{part}_bytes") for one in targets) for part in ("scratch", "thread")
+    )
+    entries = EntryCode(baseline)
+    emit_bytes_entries(entries)
+    exported = (*symbols(), *bytes_symbols())
     members = [
-        _compiled(str(EntryCode(baseline).module), f"{PREFIX}_entries", baseline, tuple(symbols())),
+        _compiled(str(entries.module), f"{PREFIX}_entries", baseline, exported),
         _compiled(
             str(RuntimeCode(baseline, scratch, thread).module), f"{PREFIX}_runtime", baseline, _RUNTIME
         ),
@@ -76,7 +90,7 @@ def build_blas(machines: Sequence[Machine]) -> BlasLibrary:
     ]
     for target in targets:
         members += target.members
-    return BlasLibrary(variants, tuple(members), (*symbols(), *OWN_SYMBOLS))
+    return BlasLibrary(variants, tuple(members), (*exported, *OWN_SYMBOLS))
 
 
 #: What the run-time part defines for the others.
@@ -93,7 +107,8 @@ def _compiled(text: str, name: str, machine: Machine, defined: tuple[str, ...]) 
 def _resolver(variants: Variants) -> Member:
     """The functions that lead from each operation to its variant."""
     choices = [Choice(variant.target, variant.conditions) for variant in variants.ordered]
-    names = [operation_name(operation, kind) for kind in TYPES.values() for operation in OPERATIONS]
+    names = [operation_name(operation, kind) for kind in TYPES.values() for operation in operations_of(kind)]
+    names.append(BYTES_OPERATION)
     dispatched = [
         Dispatched(name, (POINTER,), tuple(f"{name}{_suffix(variant)}" for variant in variants.ordered))
         for name in names
@@ -107,22 +122,37 @@ def _suffix(variant: Variant) -> str:
 
 
 def _target(variant: Variant) -> _Target:
-    members, layouts = [], []
+    suffix, layouts = _suffix(variant), []
+    members: list[Member] = []
     for kind in TYPES.values():
-        name = f"{PREFIX}_product_{kind.dtype.name}{_suffix(variant)}"
-        kernel = compiled_kernel(product_problem(kind), variant.machine, name)
-        use = KernelUse(name, argument_types(kernel.compilation.llvm, name))
-        core = CoreCode(kind, variant.machine, _suffix(variant), use)
-        title = f"{PREFIX}_{kind.dtype.name}{_suffix(variant)}"
-        exported = tuple(f"{operation_name(one, kind)}{_suffix(variant)}" for one in OPERATIONS)
-        code = emit_optimised(str(core.module), title, variant.machine)
-        members += [Member(f"{name}.o", kernel.object_code, (name,)), Member(f"{title}.o", code, exported)]
+        kernel = compiled_kernel(
+            product_problem(kind), variant.machine, f"{PREFIX}_product_{kind.name}{suffix}"
+        )
+        core = CoreCode(kind, variant.machine, suffix, _use(kernel))
+        names = tuple(f"{operation_name(one, kind)}{suffix}" for one in operations_of(kind))
+        members += _pair(kernel, core.module, variant.machine, f"{PREFIX}_{kind.name}{suffix}", names)
         layouts.append(scratch_layout(kernel.nest))
-    return _Target(
-        tuple(members),
-        max(layout.bytes for layout in layouts),
-        max(layout.thread_bytes for layout in layouts),
+    kernel = compiled_kernel(bytes_problem(), variant.machine, f"{PREFIX}_product_bytes{suffix}")
+    code = BytesCode(variant.machine, suffix, _use(kernel))
+    members += _pair(
+        kernel, code.module, variant.machine, f"{PREFIX}_bytes{suffix}", (f"{BYTES_OPERATION}{suffix}",)
     )
+    layouts.append(scratch_layout(kernel.nest))
+    scratch, thread = max(one.bytes for one in layouts), max(one.thread_bytes for one in layouts)
+    return _Target(tuple(members), scratch, thread)
+
+
+def _use(kernel: Kernel) -> KernelUse:
+    return KernelUse(kernel.symbol, argument_types(kernel.compilation.llvm, kernel.symbol))
+
+
+def _pair(
+    kernel: Kernel, module: Module, machine: Machine, title: str, names: tuple[str, ...]
+) -> tuple[Member, Member]:
+    """The objects of a kernel and of the operations around it."""
+    code = emit_optimised(str(module), title, machine)
+    symbol = kernel.symbol
+    return Member(f"{symbol}.o", kernel.object_code, (symbol,)), Member(f"{title}.o", code, names)
 
 
 def compiled_kernel(problem: Problem, machine: Machine, name: str) -> Kernel:

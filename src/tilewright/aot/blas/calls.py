@@ -107,7 +107,7 @@ def _gemm(call: Call) -> None:
     with f.loop(int64(0), given["batch"], int64(1), "member") as member:
         moved = {}
         for name, view in views.items():
-            offset = f.mul(f.mul(member, given[f"stride{name}"]), call.on.bytes)
+            offset = f.mul(f.mul(member, given[f"stride{name}"]), call.kind.dtype.size)
             moved[name] = View(f.at(view.pointer, offset), view.row, view.column, view.conjugated)
         call.run("gemm", numbers, moved, **factors)
 
@@ -147,7 +147,9 @@ def _syr2k(call: Call) -> None:
     on, alpha = call.on, call.scalar("alpha")
     a, b = (call.operated(name, "trans") for name in "ab")
     numbers, c = _update_numbers(call), call.stored("c")
-    call.run("update", numbers, {"a": a, "b": _adjoint(call, b), "c": c}, alpha=alpha, beta=call.scalar("beta"))
+    call.run(
+        "update", numbers, {"a": a, "b": _adjoint(call, b), "c": c}, alpha=alpha, beta=call.scalar("beta")
+    )
     call.done_if(on.equals(alpha, 0.0))
     other = on.conjugate(alpha, on.constant(-1.0)[0]) if call.routine.hermitian else alpha
     views = {"a": b, "b": _adjoint(call, a), "c": c}

@@ -7,8 +7,6 @@ is one product for each half, and those are large.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.aot.blas.blocks import (
     TRIANGLE_ROWS,
     BlockCode,
@@ -17,16 +15,21 @@ from tilewright.aot.blas.blocks import (
     square_rows,
 )
 from tilewright.aot.blas.elements import Element
+from tilewright.aot.blas.product import KernelUse, emit_product
 from tilewright.aot.blas.types import PREFIX, BlasType, Job, View, job_view
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.target import data_layout
-from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, int64
+from tilewright.llvm.values import POINTER, VOID, Value, int64
 from tilewright.machine.machine import Machine
-from tilewright.threads.pool_memory import APART, TeamMemory
 from tilewright.threads.system_code import FieldAccess
 
-#: What is exported for each type, and dispatched by the CPU.
-OPERATIONS = ("gemm", "update", "symmetric", "multiply_triangle", "solve_triangle")
+
+def operations_of(kind: BlasType) -> tuple[str, ...]:
+    """What is exported for a type, and dispatched by the CPU."""
+    if kind.operands is not None:
+        return ("gemm",)
+    return ("gemm", "update", "symmetric", "multiply_triangle", "solve_triangle")
+
 
 #: Rows of the blocks on the diagonal of a symmetric matrix that are copied whole.
 SYMMETRIC_ROWS = 128
@@ -34,17 +37,9 @@ SYMMETRIC_ROWS = 128
 COPIED_DEPTHS, COPIED_ROWS = 256, 4096
 
 
-@dataclass(frozen=True)
-class KernelUse:
-    """The product kernel of a type and a target: its symbol and the types of its arguments."""
-
-    symbol: str
-    arguments: tuple[Type, ...]
-
-
 def operation_name(operation: str, kind: BlasType) -> str:
     """The symbol of an operation, which is dispatched."""
-    return f"{PREFIX}_{operation}_{kind.dtype.name}"
+    return f"{PREFIX}_{operation}_{kind.name}"
 
 
 class CoreCode(BlockCode):
@@ -61,9 +56,12 @@ class CoreCode(BlockCode):
     def __init__(self, kind: BlasType, machine: Machine, suffix: str, kernel: KernelUse) -> None:
         module = Module(f"{PREFIX}_{kind.letter}", machine.triple, data_layout(machine))
         super().__init__(module, kind)
-        self.suffix, self.kernel = suffix, kernel
-        self.product = self.emit_product()
-        self.gemm = self.emit_complex_gemm() if kind.is_complex else self.emit_gemm()
+        self.suffix = suffix
+        self.product = emit_product(self, kernel, self.part)
+        self.gemm = self.emit_complex_gemm() if kind.is_complex else self.product
+        self.export("gemm", self.gemm, "m n k", "a b c")
+        if operations_of(kind) == ("gemm",):
+            return
         self.update = self.emit_update(self.emit_update_block())
         self.symmetric = self.emit_symmetric()
         self.multiply = self.emit_triangle(self.emit_triangle_block(solving=False), solving=False)
@@ -71,43 +69,6 @@ class CoreCode(BlockCode):
         self.emit_exports()
 
     # --- products -----------------------------------------------------------------------------------
-
-    def emit_product(self) -> Callee:
-        """``product(m, n, k, A, B, C, alpha, beta)`` with real factors, by the kernel, on scratch and threads."""
-        more = (("alpha", self.part), ("beta", self.part))
-        f, (m, n, k), (a, b, c), _ = self.define("product", "m n k", "a b c", more=more)
-        with f.when(f.or_(f.icmp("<=", m, 0), f.icmp("<=", n, 0))):
-            f.ret()
-        # The kernel wants adjacent columns of C; of one row or column, a contiguous A.
-        one = f.and_(f.icmp("==", n, 1), f.icmp("==", a.row, 1))
-        swap = f.and_(f.icmp("==", c.row, 1), f.or_(f.icmp("!=", c.column, 1), one))
-        sizes = [f.select(swap, n, m), f.select(swap, m, n), k]
-        views = []
-        for straight, other in ((a, b), (b, a), (c, c)):
-            pairs = zip(straight.values[:3], other.transposed().values[:3], strict=True)
-            views.append([f.select(swap, y, x) for x, y in pairs])
-        scratch = f.call(self.module.declare(f"{PREFIX}_scratch_take", POINTER, ()), [])
-        memory = f.alloca(INT64, TeamMemory.next.offset // 8 + APART // 8, APART)
-        work = f.mul(f.mul(self._short(f, m), self._short(f, n)), self._short(f, k))
-        opened = self.module.declare(f"{PREFIX}_team_open", POINTER, (POINTER, INT64))
-        team = f.call(opened, [memory, work])
-        kernel = self.module.declare(self.kernel.symbol, VOID, self.kernel.arguments)
-        pointers = [view[0] for view in views]
-        strides = [stride for view in views for stride in view[1:]]
-        factors = [f.arguments["alpha"], f.arguments["beta"]]
-        f.call(kernel, [*pointers, *sizes, *strides, *factors, scratch, team])
-        f.call(self.module.declare(f"{PREFIX}_team_close", VOID, (POINTER,)), [team])
-        f.call(self.module.declare(f"{PREFIX}_scratch_give", VOID, (POINTER,)), [scratch])
-        f.ret()
-        return f.callee
-
-    def _short(self, f: Function, size: Value) -> Value:
-        """A size of which three can be multiplied in 64 bits."""
-        return f.minimum(size, int64(1 << 20))
-
-    def emit_gemm(self) -> Callee:
-        """``gemm(m, n, k, A, B, C, alpha, beta)`` of real matrices is the product."""
-        return self.product
 
     def emit_complex_gemm(self) -> Callee:
         """``gemm(m, n, k, A, B, C, alpha, beta)`` of complex matrices.
@@ -140,7 +101,9 @@ class CoreCode(BlockCode):
             f.loop(int64(0), k, steps[1], "depths") as p,
         ):
             columns, depths = f.minimum(steps[0], f.sub(n, j)), f.minimum(steps[1], f.sub(k, p))
-            used_b = self.copied(f, b.part(f, p, j, self.size), (depths, columns), copy_b, conjugated_b, for_b)
+            used_b = self.copied(
+                f, b.part(f, p, j, self.size), (depths, columns), copy_b, conjugated_b, for_b
+            )
             first = f.select(f.icmp("==", p, 0), left, one[0])
             with f.loop(int64(0), m, steps[0], "rows") as i:
                 rows = f.minimum(steps[0], f.sub(m, i))
@@ -208,14 +171,17 @@ class CoreCode(BlockCode):
         h = self.half(f, n, unit)
         rest = f.sub(n, h)
         for begin, size in ((zero, h), (h, rest)):
-            views = (a.part(f, begin, zero, self.size), b.part(f, zero, begin, self.size))
-            views = (*views, c.part(f, begin, begin, self.size))
+            corners = ((a, begin, zero), (b, zero, begin), (c, begin, begin))
+            views = [view.part(f, row, column, self.size) for view, row, column in corners]
             values = [value for view in views for value in view.values]
             f.call(f.callee, [size, k, lower, hermitian, *values, *factors])
         is_lower = f.icmp("!=", lower, 0)
         i, j = f.select(is_lower, h, zero), f.select(is_lower, zero, h)
         rows, columns = f.select(is_lower, rest, h), f.select(is_lower, h, rest)
-        views = (a.part(f, i, zero, self.size), b.part(f, zero, j, self.size), c.part(f, i, j, self.size))
+        views = [
+            view.part(f, row, column, self.size)
+            for view, row, column in ((a, i, zero), (b, zero, j), (c, i, j))
+        ]
         values = [value for view in views for value in view.values]
         f.call(self.gemm, [rows, columns, k, *values, *factors])
         f.ret()
@@ -293,8 +259,7 @@ class CoreCode(BlockCode):
     # --- exports ------------------------------------------------------------------------------------
 
     def emit_exports(self) -> None:
-        """The operations as functions of a `Job`."""
-        self.export("gemm", self.gemm, "m n k", "a b c")
+        """The operations on triangles as functions of a `Job`."""
         self.export("update", self.update, "n k lower hermitian", "a b c")
         self.export("symmetric", self.symmetric, "m n lower hermitian", "a b c")
         self.export("multiply_triangle", self.multiply, "m n lower unit", "a c")

@@ -1,4 +1,4 @@
-"""The standard names: entries for Fortran and C, with sizes of 32 and 64 bits, and what checks their arguments."""
+"""The standard names: entries for Fortran and C, sizes of 32 and 64 bits, checks of arguments."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def symbols() -> Iterator[str]:
     for routine in ROUTINES:
         for letter in routine.types:
             for width in WIDTHS:
-                yield width.fortran(f"{letter}{routine.name}")
-                yield width.c(f"cblas_{letter}{routine.name}")
+                yield width.fortran(TYPES[letter].title(routine.name))
+                yield width.c(f"cblas_{TYPES[letter].title(routine.name)}")
     for width in WIDTHS:
         yield width.fortran("xerbla")
         yield width.c("cblas_xerbla")
@@ -107,9 +107,7 @@ class EntryCode:
         self.module.declarations.setdefault("dlsym", "declare extern_weak ptr @dlsym(ptr, ptr)")
         lookup = Value(POINTER, "@dlsym")
         with f.when(f.icmp("!=", lookup, null())):
-            following = f.call(
-                Callee(POINTER, "@dlsym"), [f.inttoptr(int64(_NEXT)), self.text(fortran)]
-            )
+            following = f.call(Callee(POINTER, "@dlsym"), [f.inttoptr(int64(_NEXT)), self.text(fortran)])
             with f.when(f.icmp("!=", following, null())):
                 f.call(Callee(VOID, following.text), [name, info, length])
                 f.ret()
@@ -153,7 +151,7 @@ class EntryCode:
 
     def emit_body(self, routine: Routine, kind: BlasType) -> Callee:
         """``body(arguments)``: computes and returns 0, or the number of an invalid argument."""
-        name = f"body.{kind.letter}{routine.name}"
+        name = f"body.{kind.title(routine.name)}"
         f = self.module.define(name, INT64, [(one, self.inside(one)) for one in routine.arguments])
         given = dict(f.arguments)
         for argument in routine.arguments:
@@ -194,7 +192,7 @@ class EntryCode:
 
     def emit_fortran(self, routine: Routine, kind: BlasType, body: Callee, width: Width) -> None:
         """All arguments by address; lengths of strings, which come last, are not read."""
-        name = f"{kind.letter}{routine.name}"
+        name = kind.title(routine.name)
         arguments = [(one, POINTER) for one in routine.arguments]
         f = self.module.define(width.fortran(name), VOID, arguments, exported=True)
         values = [self.by_address(f, one, width) for one in routine.arguments]
@@ -236,7 +234,7 @@ class EntryCode:
 
     def emit_c(self, routine: Routine, kind: BlasType, body: Callee, width: Width) -> None:
         """A layout first; flags are numbers, real scalars values. A row-major call is that of transposes."""
-        name = f"cblas_{kind.letter}{routine.name}"
+        name = f"cblas_{kind.title(routine.name)}"
         arguments = [("layout", INT32)]
         arguments += [(one, self.c_type(routine, kind, one, width)) for one in routine.arguments]
         f = self.module.define(width.c(name), VOID, arguments, exported=True)
@@ -247,7 +245,7 @@ class EntryCode:
         with f.when(f.not_(valid)):
             self.report(f, int64(1), title, width)
             f.ret()
-        given = {one: self.by_value(f, routine, kind, one, width) for one in routine.arguments}
+        given = {one: self.by_value(f, one, width) for one in routine.arguments}
         turned = self.turned(f, routine, kind, given)
         values = [
             given[one] if turned[one] is given[one] else f.select(row, turned[one], given[one])
@@ -271,9 +269,7 @@ class EntryCode:
             case _:
                 return width.type
 
-    def by_value(
-        self, f: Function, routine: Routine, kind: BlasType, argument: str, width: Width
-    ) -> Value:
+    def by_value(self, f: Function, argument: str, width: Width) -> Value:
         """The value of an argument of C, as the body takes it."""
         value = f.arguments[argument]
         match ROLES[argument]:
@@ -319,7 +315,7 @@ class EntryCode:
         """The number of an invalid argument as C counts: the layout is the first.
 
         In a row-major call, sizes and leading dimensions stand in each other's place. Programs with a
-        `cblas_xerbla` of their own are told the number inside, as the reference tells it: they know the layout.
+        `cblas_xerbla` of their own are told the number inside, as by the reference: they know the layout.
         """
         own = Value(POINTER, f"@{self.reports[width][1]}")
         usual = f.icmp("==", own, Value(POINTER, f"@default.{self.reports[width][1]}"))

@@ -67,6 +67,11 @@ class Transposes(Enum):
     SYMMETRIC = (0, 1)
     HERMITIAN = (0, 2)
 
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """The codes."""
+        return tuple(map(int, self.value))
+
 
 @dataclass(frozen=True)
 class Routine:
@@ -116,8 +121,13 @@ class Routine:
         """The codes of a flag that are valid."""
         words = FLAGS[flag]
         if words is _TRANSPOSES and is_complex:
-            return self.transposes.value
+            return self.transposes.codes
         return tuple(range(len(words.letters)))
+
+    @property
+    def written(self) -> str:
+        """The matrix that is written: the last one."""
+        return [one for one in self.arguments if ROLES[one] is Role.MATRIX][-1]
 
     def partner(self, argument: str) -> str:
         """The argument in whose place one stands in a row-major call.
@@ -149,6 +159,7 @@ ROUTINES = (
         "transa transb m n k alpha a lda b ldb beta c ldc",
         _GEMM,
         "gemm",
+        types="sdczb",
         swapped=(("transa", "transb"), *_MN, *_AB),
     ),
     _routine(

@@ -1,8 +1,8 @@
 """The run-time part of the library: memory, scratch, the number of threads, and the pool of threads.
 
 The pool is that of Python processes (`threads/pool_code.py`) without Python: threads of the C library run its
-worker loop, started by the first call that is large enough. Nothing here needs an initialiser: all state begins
-as zeros.
+worker loop, started by the first call that is large enough. Nothing here needs an initialiser: all state
+begins as zeros.
 """
 
 from __future__ import annotations
@@ -70,7 +70,12 @@ class RuntimeCode(PoolCode):
     # --- the pool without Python --------------------------------------------------------------------
 
     def define(
-        self, name: str, result: Type, arguments: Sequence[tuple[str, Type]], *, exported: bool = False
+        self,
+        name: str,
+        result: Type,
+        arguments: Sequence[tuple[str, Type]],
+        *,
+        exported: bool = False,  # noqa: ARG002 - none is exported here
     ) -> FieldAccess:
         """A function; those of the pool are used here only."""
         return super().define(name, result, arguments)
@@ -81,7 +86,7 @@ class RuntimeCode(PoolCode):
         assert found is not None, "a target without a resolver has been refused"
         return found
 
-    def caller_polls(self, w: FieldAccess, state: Value) -> Value:
+    def caller_polls(self, w: FieldAccess, state: Value) -> Value:  # noqa: ARG002 - as any pool
         """No thread looks for signals."""
         return int64(0)
 
@@ -141,7 +146,7 @@ class RuntimeCode(PoolCode):
         f.ret(found)
 
     def emit_scratch(self) -> None:
-        """``scratch_take()`` and ``scratch_give(address)``: blocks for panels, on huge pages where there are any.
+        """``scratch_take()`` and ``scratch_give(address)``: blocks for panels, on huge pages if possible.
 
         A block is taken out of its slot while a call uses it, so threads share nothing.
         """
@@ -196,9 +201,7 @@ class RuntimeCode(PoolCode):
         buffer, end = f.alloca(INT64, 8, 8), f.alloca(POINTER, 1, 8)
         with f.once_if(f.icmp(">=", file, 0), [most]) as ((before,), advance):
             f.store(int64(0), buffer, 8)
-            f.call(
-                self.c_function("read", INT64, INT32, POINTER, INT64), [file, buffer, int64(63)]
-            )
+            f.call(self.c_function("read", INT64, INT32, POINTER, INT64), [file, buffer, int64(63)])
             f.store(int64(0), f.at(buffer, 56), 8)
             f.call(self.c_function("close", INT32, INT32), [file])
             number = self.c_function("strtol", INT64, POINTER, POINTER, INT32)
@@ -292,6 +295,7 @@ class RuntimeCode(PoolCode):
         return before
 
     def signal_mask(self) -> Callee:
+        """The C function that changes the signals that a thread does not take."""
         return self.c_function("pthread_sigmask", INT32, INT32, POINTER, POINTER)
 
     def emit_after_fork(self) -> Callee:

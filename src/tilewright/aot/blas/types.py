@@ -6,8 +6,8 @@ import ctypes
 from dataclasses import dataclass
 
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import INT64, POINTER, Value
-from tilewright.spec.dtype import C64, C128, F32, F64, DType, Kind
+from tilewright.llvm.values import INT64, POINTER, Type, Value
+from tilewright.spec.dtype import BF16, C64, C128, F32, F64, DType, Kind
 from tilewright.threads.system_code import FieldAccess
 
 #: Prefix of the symbols that the library keeps to itself, and of the functions that are its own.
@@ -16,10 +16,38 @@ PREFIX = "tilewright_blas"
 
 @dataclass(frozen=True)
 class BlasType:
-    """One type of the BLAS: the letter of its routines and its elements."""
+    """One type of the BLAS.
+
+    Attributes
+    ----------
+    letter : of its routines.
+    dtype : of results and scalars.
+    operands : of factors, where it is another one.
+    """
 
     letter: str
     dtype: DType
+    operands: DType | None = None
+
+    @property
+    def factor(self) -> DType:
+        """The type of factors."""
+        return self.operands or self.dtype
+
+    @property
+    def name(self) -> str:
+        """Its name in symbols that the library keeps to itself."""
+        return self.factor.name
+
+    def title(self, routine: str) -> str:
+        """The name of a routine of this type, in small letters.
+
+        >>> TYPES["d"].title("gemm"), TYPES["b"].title("gemm")
+        ('dgemm', 'gemm_bf16bf16f32')
+        """
+        if self.operands is None:
+            return f"{self.letter}{routine}"
+        return f"{routine}_{self.operands}{self.operands}{self.dtype}"
 
     @property
     def is_complex(self) -> bool:
@@ -27,9 +55,16 @@ class BlasType:
         return self.dtype.kind is Kind.COMPLEX
 
 
+#: All types, by letter; only products have the last, whose names are those of oneMKL.
 TYPES = {
     one.letter: one
-    for one in (BlasType("s", F32), BlasType("d", F64), BlasType("c", C64), BlasType("z", C128))
+    for one in (
+        BlasType("s", F32),
+        BlasType("d", F64),
+        BlasType("c", C64),
+        BlasType("z", C128),
+        BlasType("b", F32, operands=BF16),
+    )
 }
 
 
@@ -43,6 +78,8 @@ class Job(ctypes.Structure):
         they are conjugated. Transposes and storage orders are strides here.
     lower, unit, hermitian : properties of a triangle.
     alpha, beta : real and imaginary parts, as doubles, which hold floats exactly.
+    offset_a, offset_b, offset_c : of products of bytes: what is added to elements of A and of B, and a matrix
+        that is added to C.
     """
 
     _fields_ = (
@@ -54,6 +91,8 @@ class Job(ctypes.Structure):
         ),
         ("alpha", ctypes.c_double * 2),
         ("beta", ctypes.c_double * 2),
+        *((name, ctypes.c_int64) for name in ("offset_a", "offset_b")),
+        *((f"offset_c{part}", ctypes.c_int64) for part in ("", "_row", "_column", "_conjugated")),
     )
 
 
@@ -63,7 +102,7 @@ JOB_WORDS = ctypes.sizeof(Job) // 8
 
 @dataclass(frozen=True)
 class View:
-    """A matrix in memory as values of one function: address, strides in elements, 1 where it is conjugated."""
+    """A matrix in memory as values of one function: address, strides in elements, 1 if conjugated."""
 
     pointer: Value
     row: Value
@@ -89,7 +128,7 @@ class View:
         return [self.pointer, self.row, self.column, self.conjugated]
 
 
-def view_parameters(name: str) -> list[tuple[str, object]]:
+def view_parameters(name: str) -> list[tuple[str, Type]]:
     """The parameters of a function that takes a view."""
     return [(name, POINTER), *((f"{name}_{part}", INT64) for part in ("row", "column", "conjugated"))]
 
