@@ -33,6 +33,11 @@ name = "relu"
 op = "relu"
 """
 
+PROGRAM = """
+#include "fast.h"
+int main(void) { float a = -1, b = 5; fast_relu(&a, &b, 1, 1, 1, 1); return b != 0; }
+"""
+
 
 def written(folder: Path, form: LibraryForm) -> Path:
     """The library in a folder."""
@@ -50,7 +55,7 @@ def test_a_shared_library_runs(tmp_path: Path) -> None:
     library = ctypes.CDLL(str(written(tmp_path, LibraryForm.SHARED) / "libfast.so"))
     a, b = np.linspace(-1, 1, 12, dtype=np.float32), np.zeros(12, np.float32)
     pointers = (ctypes.c_void_p(one.ctypes.data) for one in (a, b))
-    library.fast_relu(*pointers, *map(ctypes.c_int64, (4, 3, 4, 4)))
+    library.fast_relu(*pointers, *map(ctypes.c_int64, (4, 4, 4, 3)))
     assert np.array_equal(b, np.maximum(a, 0))
     assert not hasattr(library, "choose")
 
@@ -102,9 +107,7 @@ def test_programs_find_it_by_pkg_config(form: LibraryForm, tmp_path: Path) -> No
     if compiler is None or tool is None:
         pytest.skip("there is no C compiler or no pkg-config")
     folder, source, program = written(tmp_path, form), tmp_path / "p.c", tmp_path / "p"
-    source.write_text(
-        '#include "fast.h"\nint main(void) { float a = -1, b = 5; fast_relu(&a, &b, 1, 1, 1, 1); return b != 0; }\n'
-    )
+    source.write_text(PROGRAM)
     asked = subprocess.run(
         [tool, "--cflags", "--libs", "fast"],
         env={"PKG_CONFIG_PATH": str(folder)},
@@ -134,9 +137,7 @@ def test_programs_find_it_by_cmake(form: LibraryForm, tmp_path: Path) -> None:
     if tool is None or shutil.which("cc") is None:
         pytest.skip("there is no CMake or no C compiler")
     written(tmp_path, form)
-    (tmp_path / "p.c").write_text(
-        '#include "fast.h"\nint main(void) { float a = -1, b = 5; fast_relu(&a, &b, 1, 1, 1, 1); return b != 0; }\n'
-    )
+    (tmp_path / "p.c").write_text(PROGRAM)
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.13)\nproject(p C)\nfind_package(fast 1.0 CONFIG REQUIRED PATHS "
         "${CMAKE_CURRENT_SOURCE_DIR})\nadd_executable(p p.c)\ntarget_link_libraries(p fast::fast)\n"

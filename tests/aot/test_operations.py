@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,7 +108,7 @@ def call(library: ctypes.CDLL, name: str, **given: object) -> None:
     scratch = np.zeros(function.scratch_bytes + 4096, np.uint8)
     start = -(-scratch.ctypes.data // 4096) * 4096
     known: dict[str, object] = {"scratch": ctypes.c_void_p(start), "team": None, **given}
-    values = []
+    values: list[Any] = []
     for parameter in kernel_arguments(name):
         value = known[parameter]
         if isinstance(value, np.ndarray):
@@ -124,12 +125,42 @@ def call(library: ctypes.CDLL, name: str, **given: object) -> None:
 def test_softmax_runs(library: ctypes.CDLL) -> None:
     x = np.random.default_rng(0).standard_normal((5, 33)).astype(np.float32)
     y = np.zeros_like(x)
-    sizes = {"rows": 5, "columns": 33, "m": 5, "n": 33, "rs_a": 33, "cs_a": 1, "rs_c": 33, "cs_c": 1}
-    names = kernel_arguments("rows")
-    buffers = {name: array for name, array in zip(names[:2], (x, y), strict=True)}
-    given = {name: sizes.get(name, 33 if name.startswith(("rs", "ld")) else 1) for name in names[2:]}
-    call(library, "rows", **buffers, **{k: v for k, v in given.items() if k not in ("scratch", "team")})
+    strides = {
+        f"{name}_{axis}": 33 if axis == "line" else 0 for name in "xy" for axis in ("batch", "outer", "line")
+    }
+    call(library, "rows", x=x, y=y, batch=1, outer=1, rows=5, columns=33, **strides)
     assert np.abs(y - tw.softmax(x)).max() < 1e-6
+
+
+def test_a_packed_linear_layer_runs(library: ctypes.CDLL) -> None:
+    """The weight is packed by one function of the library and multiplied by another."""
+    rng = np.random.default_rng(1)
+    x, weight, bias = (rng.standard_normal(shape).astype(np.float32) for shape in ((7, 40), (40, 50), (50,)))
+    panels, c = np.zeros((40 + 64, 50 + 64), np.float32), np.zeros((7, 50), np.float32)
+    call(library, "packing", source=weight, panels=panels, lanes=50, depth=40, lane_stride=1, depth_stride=50)
+    sizes = {"m": 7, "n": 50, "k": 40, "rs_a": 40, "cs_a": 1, "rs_b": 0, "cs_b": 0, "rs_c": 50, "cs_c": 1}
+    call(library, "packed_gemm", a=x, b=panels, c=c, bias=bias, alpha=1.0, beta=0.0, **sizes)
+    assert np.abs(c - (x @ weight + bias)).max() < 1e-4
+
+
+def test_attention_runs(library: ctypes.CDLL) -> None:
+    """Two heads, 5 queries, 9 keys, with a mask that is added to scores."""
+    rng, heads, queries, keys, size = np.random.default_rng(2), 2, 5, 9, 32
+    q = rng.standard_normal((1, heads, queries, size)).astype(np.float32)
+    k, v = rng.standard_normal((2, 1, heads, keys, size)).astype(np.float32)
+    mask = rng.standard_normal((1, heads, queries, keys)).astype(np.float32)
+    out, state = np.zeros_like(q), np.zeros((2, heads * queries), np.float32)
+    items = np.zeros(16, np.int64)
+    items[8:12] = queries, keys, -keys, keys
+    strides = {"q": queries * size, "k": keys * size, "v": keys * size, "o": queries * size}
+    given = {f"{name}_head": step for name, step in strides.items()}
+    given |= {f"{name}_{axis}": step for name in "qkvo" for axis, step in (("row", size), ("col", 1))}
+    given |= {"mask_head": queries * keys, "mask_row": keys, "mask_col": 1, "state_head": queries}
+    sizes = {"batch": 1, "kv_heads": heads, "group": 1, "queries": queries}
+    arrays = {"q": q, "k": k, "v": v, "out": out, "items": items, "mask": mask}
+    arrays |= {"row_max": state[0], "row_sum": state[1]}
+    call(library, "attention", **arrays, **given, **sizes, scale=size**-0.5)
+    assert np.abs(out - tw.attention(q, k, v, mask=mask)).max() < 1e-5
 
 
 @pytest.mark.parametrize(

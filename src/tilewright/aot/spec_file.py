@@ -134,10 +134,10 @@ def parse_spec(text: str, path: str = "spec") -> Spec:
 
     Parameters
     ----------
-    text : `[[kernel]]` tables, each with `problem` (the name of an operation, as `tilewright emit` has it), its
-        options (`m = 64`, `dtype = "f32"`, ...; omitted sizes are given at run time) and optionally `name`, the
-        C name. Before the tables, `library` is the name of its files and of `<library>_variant`, and
-        `prefix` is what the names of all functions begin with.
+    text : `[[kernel]]` tables, each with `problem` (the name of an operation, as `tilewright emit` has it),
+        its options (`m = 64`, `dtype = "f32"`, ...; omitted sizes are given at run time) and optionally
+        `name`, the C name. Before the tables, `library` is the name of its files and of
+        `<library>_variant`, and `prefix` is what the names of all functions begin with.
     path : its name in messages.
 
     Raises
@@ -196,7 +196,7 @@ def _entry(kernel: Mapping[str, Any], path: str, where: str, prefix: str) -> Lib
         reason = f"problem is {found}, must be one of: {', '.join(problem_names())}"
         raise InvalidSpec(path=path, where=where, reason=reason)
     record = _builder(word)
-    arguments = {key: value for key, value in kernel.items() if key not in _OWN_KEYS}
+    arguments = {key: _value_of(value) for key, value in kernel.items() if key not in _OWN_KEYS}
     for reason in _mistakes(record, word, arguments):
         raise InvalidSpec(path=path, where=where, reason=reason)
     try:
@@ -207,6 +207,19 @@ def _entry(kernel: Mapping[str, Any], path: str, where: str, prefix: str) -> Lib
     return LibraryKernel(f"{prefix}{name}", problem)
 
 
+def _value_of(value: object) -> object:
+    """The value of an option; in a list, "none" stands for None, as in the options of `tilewright emit`."""
+    return [None if one == "none" else one for one in value] if isinstance(value, list) else value
+
+
+def _types_of(annotation: str) -> tuple[type, ...]:
+    """The types of TOML that an option may have: lists and tables where it is a sequence or a mapping."""
+    for word, kind in (("Sequence", list), ("Mapping", dict)):
+        if word in annotation:
+            return (kind,)
+    return (bool, int, str)
+
+
 def _mistakes(record: Callable[..., Problem], word: str, arguments: Mapping[str, Any]) -> Iterator[str]:
     """Unknown and missing keys, and values of invalid types."""
     allowed = signature(record).parameters
@@ -215,9 +228,7 @@ def _mistakes(record: Callable[..., Problem], word: str, arguments: Mapping[str,
             yield f"key {key!r} is unknown, allowed for {word}: {', '.join((*_OWN_KEYS, *allowed))}"
         elif isinstance(value, bool) and "bool" not in str(allowed[key].annotation):
             yield f"{key} is {str(value).lower()}, must be a number or a word in quotes"
-        elif (isinstance(value, list) and "Sequence" in str(allowed[key].annotation)) or (isinstance(value, dict) and "Mapping" in str(allowed[key].annotation)):
-            continue
-        elif not isinstance(value, (bool, int, str)):
+        elif not isinstance(value, _types_of(str(allowed[key].annotation))):
             yield f"{key} is {value!r}, must be an integer or a word in quotes"
     for key, parameter in allowed.items():
         if parameter.default is Parameter.empty and key not in arguments:

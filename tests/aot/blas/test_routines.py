@@ -80,7 +80,7 @@ class Problem:
             return (self.n, self.k) if second else (self.k, self.n)
         return (high, sizes[other["k"] if second else "k"])
 
-    def expected(self, given: dict[str, Array], alpha: complex, beta: complex) -> Array:
+    def expected(self, given: dict[str, Array], alpha: complex, beta: complex) -> Any:
         """The formula, in double precision."""
         a, b, c = self.widened(given)
         flags, name = self.flags, self.routine.name
@@ -114,7 +114,7 @@ class Problem:
         wide = np.complex128 if is_complex(self.letter) else np.float64
         return [given[name].astype(wide) if name in given else None for name in "abc"]
 
-    def by_triangle(self, a: Array, b: Array, alpha: complex) -> Array:
+    def by_triangle(self, a: Array, b: Array, alpha: complex) -> Any:
         """Products with a triangle and solutions of triangular systems."""
         if alpha == 0:
             return np.zeros_like(b)
