@@ -38,6 +38,8 @@ problem = "gemm"
 name = "gemm"
 dtype = "f64"
 """
+#: What build systems read.
+PACKAGE_FILES = ("tilewright.pc", "tilewrightConfig.cmake", "tilewrightConfigVersion.cmake")
 TARGETS = {
     "x86_64": ("x86-64-v2", "x86-64-v3"),
     "amx": ("sapphirerapids", "x86_64-linux-gnu:x86-64"),
@@ -52,18 +54,18 @@ def build(targets: tuple[str, ...], spec: str = SPEC) -> KernelLibrary:
 
 
 def header_of(targets: tuple[str, ...], form: LibraryForm = LibraryForm.ARCHIVE) -> str:
-    header = library_files(build(targets), form)["tilewright.h"]
+    header = library_files(build(targets), form, "1.0")["tilewright.h"]
     assert isinstance(header, str)
     return header
 
 
 def test_files_of_an_archive() -> None:
-    files = library_files(build(TARGETS["x86_64"]), LibraryForm.ARCHIVE)
-    assert set(files) == {"libtilewright.a", "tilewright.h"}
+    files = library_files(build(TARGETS["x86_64"]), LibraryForm.ARCHIVE, "1.0")
+    assert set(files) == {"libtilewright.a", "tilewright.h", *PACKAGE_FILES}
 
 
 def test_files_of_objects() -> None:
-    files = library_files(build(TARGETS["x86_64"]), LibraryForm.OBJECTS)
+    files = library_files(build(TARGETS["x86_64"]), LibraryForm.OBJECTS, "1.0")
     kernels = {f"{name}__x86_64_v{level}.o" for name in ("relu", "product", "gemm") for level in (2, 3)}
     assert set(files) == kernels | {"tilewright_resolver.o", "tilewright.h"}
     for name in kernels | {"tilewright_resolver.o"}:
@@ -74,8 +76,8 @@ def test_files_of_objects() -> None:
 
 def test_the_library_names_its_files_and_functions() -> None:
     library = build(("haswell",), f'library = "fast"\n{SPEC}')
-    files = library_files(library, LibraryForm.ARCHIVE)
-    assert set(files) == {"libfast.a", "fast.h"}
+    files = library_files(library, LibraryForm.ARCHIVE, "1.0")
+    assert set(files) == {"libfast.a", "fast.h", "fast.pc", "fastConfig.cmake", "fastConfigVersion.cmake"}
     header = files["fast.h"]
     assert isinstance(header, str)
     assert "const char *fast_variant(void);" in header
@@ -85,7 +87,7 @@ def test_the_library_names_its_files_and_functions() -> None:
 
 def test_the_same_input_gives_the_same_bytes() -> None:
     makers = (build, build.__wrapped__)  # which is not cached
-    first, second = (library_files(made(TARGETS["x86_64"]), LibraryForm.ARCHIVE) for made in makers)
+    first, second = (library_files(made(TARGETS["x86_64"]), LibraryForm.ARCHIVE, "1.0") for made in makers)
     assert first == second
 
 
@@ -150,7 +152,7 @@ out_dtype = "i32"
 
 def test_mixed_types_are_declared() -> None:
     """Scalars have the type of the sums."""
-    header = library_files(build(TARGETS["x86_64"], NARROW), LibraryForm.ARCHIVE)["tilewright.h"]
+    header = library_files(build(TARGETS["x86_64"], NARROW), LibraryForm.ARCHIVE, "1.0")["tilewright.h"]
     assert isinstance(header, str)
     for words in ("float alpha,", "/* A: m x k of bf16, row-major */", "const uint8_t *a,", "int32_t alpha,"):
         assert words in header
@@ -178,10 +180,10 @@ def test_both_spellings_write_the_same(spec: str, tmp_path: Path) -> None:
     for words, folder in zip(spellings, folders, strict=True):
         result = runner.invoke(app, words, catch_exceptions=False)
         assert result.exit_code == 0, result.stderr
-        assert result.stdout == f"{folder}: 2 files, 3 kernels; best first: x86-64-v3, x86-64-v2\n"
+        assert result.stdout == f"{folder}: 5 files, 3 kernels; best first: x86-64-v3, x86-64-v2\n"
     written = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders]
     assert written[0] == written[1]
-    assert len(written[0]) == 2
+    assert len(written[0]) == 5
 
 
 def test_objects_for_this_host(spec: str, tmp_path: Path) -> None:
@@ -193,7 +195,7 @@ def test_objects_for_this_host(spec: str, tmp_path: Path) -> None:
 
 
 REFUSED = {
-    ("--form", "zip"): "form is 'zip', must be one of: archive, objects",
+    ("--form", "zip"): "form is 'zip', must be one of: archive, shared, objects",
     ("--target", "rva23"): "what a riscv64 CPU has",
     ("--target", "x86-64-v2,"): str(
         InvalidTargetList(found="'x86-64-v2,'", reason="one of the names is empty")

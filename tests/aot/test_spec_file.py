@@ -66,12 +66,12 @@ MISTAKES = {
     "": ("at its end", "no kernels", "[[kernel]]"),
     "kernel = 3": ("at its end", "no kernels"),
     "kernel = [3]": ("at its end", "no kernels"),
-    "kernels = 3": ("in front of the kernels", "'kernels'", "library, kernel"),
+    "kernels = 3": ("in front of the kernels", "'kernels'", "library, prefix, kernel"),
     f'library = "a b"\n{GEMM}': ("in front of the kernels", "library is 'a b'", "C name"),
     # the problem
-    "[[kernel]]\nm = 3": ("kernel 1", "problem is missing", "gemm, brgemm, unary"),
-    '[[kernel]]\nproblem = "gem"': ("kernel 1", "problem is 'gem'", "gemm, brgemm, unary"),
-    "[[kernel]]\nproblem = [1]": ("kernel 1", "problem is [1]", "gemm, brgemm, unary"),
+    "[[kernel]]\nm = 3": ("kernel 1", "problem is missing", "gemm, packed_gemm, brgemm, unary"),
+    '[[kernel]]\nproblem = "gem"': ("kernel 1", "problem is 'gem'", "gemm, packed_gemm, brgemm, unary"),
+    "[[kernel]]\nproblem = [1]": ("kernel 1", "problem is [1]", "gemm, packed_gemm, brgemm, unary"),
     # its keys
     f"{GEMM}mm = 3": ("kernel 1", "'mm' is unknown", "problem, name, m, n, k, dtype, a, b, c"),
     f"{UNARY}{GEMM}op = 'relu'": ("kernel 2", "'op' is unknown", "allowed for gemm"),

@@ -62,7 +62,7 @@ def built(targets: tuple[str, ...]) -> KernelLibrary:
 def make(targets: tuple[str, ...], folder: Path, form: LibraryForm = LibraryForm.ARCHIVE) -> KernelLibrary:
     """Writes the example's library and its program into a folder."""
     library = built(targets)
-    for name, content in library_files(library, form).items():
+    for name, content in library_files(library, form, "1.0").items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     (folder / "main.c").write_bytes((EXAMPLE / "main.c").read_bytes())
     return library

@@ -6,7 +6,8 @@ from enum import Enum
 
 
 class LibraryForm(Enum):
-    """One static archive, or an object file for each kernel and target."""
+    """One static archive, one shared library, or an object file for each kernel and target."""
 
     ARCHIVE = "archive"
+    SHARED = "shared"
     OBJECTS = "objects"

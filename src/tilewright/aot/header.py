@@ -56,6 +56,9 @@ def _introduction(library: KernelLibrary, form: LibraryForm) -> Iterator[str]:
     if form is LibraryForm.ARCHIVE:
         yield f" * lib{name}.a holds every variant, and the resolver, which runs on any {arch} CPU:"
         yield f" *   cc program.c lib{name}.a */"
+    elif form is LibraryForm.SHARED:
+        yield f" * lib{name}.so holds every variant, and the resolver, which runs on any {arch} CPU:"
+        yield f" *   cc program.c -L. -l{name} */"
     else:
         yield " * There is one object for each function and target;"
         yield f" * {name}_resolver.o is the resolver, which runs on any {arch} CPU:"

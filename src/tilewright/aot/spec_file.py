@@ -4,26 +4,63 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
 from tilewright.compiler.operation import Problem, kernel_name
-from tilewright.errors import InvalidSpec, SpecUnreadable, TilewrightError
+from tilewright.errors import InvalidChoice, InvalidSpec, SpecUnreadable, TilewrightError, shown
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.ops.einsum.contraction_call import einsum_contraction
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.unary.problem import Unary
 from tilewright.reading import read_input
 from tilewright.records import dataclass
+from tilewright.spec.operations import OPS
 
-#: Problem records; their keyword arguments are the keys of a kernel table.
-PROBLEMS: dict[str, type[Problem]] = {"gemm": Gemm, "brgemm": BatchReduceGemm, "unary": Unary}
+#: Problem records whose keyword arguments are the keys of a kernel table.
+_RECORDS: dict[str, Callable[..., Problem]] = {"gemm": Gemm, "brgemm": BatchReduceGemm, "unary": Unary}
+
+
+def _contraction(
+    subscripts: str,
+    sizes: Mapping[str, int],
+    dtype: str = "f32",
+    out_dtype: str | None = None,
+    main: str | None = None,
+    first: str = "zero",
+    last: str | None = None,
+) -> Problem:
+    """A contraction of row-major operands, from subscripts and the length of each label."""
+    terms = subscripts.replace(" ", "").partition("->")[0].split(",")
+    for label in "".join(terms):
+        if label not in sizes:
+            raise InvalidChoice(
+                name="sizes", found=shown(sizes), allowed=f"a length for each label, as {label}"
+            )
+    shapes = [tuple(sizes[label] for label in term) for term in terms]
+    words: dict[str, Any] = {"main": main, "first": first, "last": last}
+    return einsum_contraction(subscripts, *shapes, dtype=dtype, out_dtype=out_dtype, **words)
+
+
+def problem_names() -> tuple[str, ...]:
+    """The problems of a specification: every operation, in the order of `tilewright emit --help`."""
+    return tuple(OPS.names)
+
+
+def _builder(word: str) -> Callable[..., Problem]:
+    """What makes a problem of an operation from the keys of a kernel table."""
+    if word == "contraction":
+        return _contraction
+    found: Callable[..., Problem] = _RECORDS.get(word) or OPS[word].build
+    return found
+
 
 #: Keys of a kernel that are not its problem's.
 _OWN_KEYS = ("problem", "name")
 #: Top-level keys.
-_TOP_KEYS = ("library", "kernel")
+_TOP_KEYS = ("library", "prefix", "kernel")
 #: Largest specification file, in bytes.
 _MOST_BYTES = 16 << 20
 #: Name of a library without a name.
@@ -97,9 +134,10 @@ def parse_spec(text: str, path: str = "spec") -> Spec:
 
     Parameters
     ----------
-    text : `[[kernel]]` tables, each with `problem` ("gemm", "brgemm" or "unary"), the arguments of that
-        record (`m = 64`, `dtype = "f32"`, ...; omitted sizes are given at run time) and optionally `name`,
-        the C name. `library`, before the tables, is the prefix of the library's files and functions.
+    text : `[[kernel]]` tables, each with `problem` (the name of an operation, as `tilewright emit` has it),
+        its options (`m = 64`, `dtype = "f32"`, ...; omitted sizes are given at run time) and optionally
+        `name`, the C name. Before the tables, `library` is the name of its files and of
+        `<library>_variant`, and `prefix` is what the names of all functions begin with.
     path : its name in messages.
 
     Raises
@@ -125,11 +163,16 @@ def parse_spec(text: str, path: str = "spec") -> Spec:
     library = _checked_name(
         values.get("library", DEFAULT_LIBRARY), "library", path, "in front of the kernels"
     )
+    prefix = values.get("prefix", "")
+    if prefix != "":
+        prefix = _checked_name(prefix, "prefix", path, "in front of the kernels")
     kernels = values.get("kernel", [])
     if not isinstance(kernels, list) or not kernels or not all(isinstance(one, dict) for one in kernels):
         reason = "there are no kernels; each begins with a line [[kernel]]"
         raise InvalidSpec(path=path, where="at its end", reason=reason)
-    entries = tuple(_entry(kernel, path, f"kernel {number}") for number, kernel in enumerate(kernels, 1))
+    entries = tuple(
+        _entry(kernel, path, f"kernel {number}", prefix) for number, kernel in enumerate(kernels, 1)
+    )
     _check_distinct(library, entries, path)
     return Spec(library, entries)
 
@@ -145,15 +188,15 @@ def _check_distinct(library: str, entries: Sequence[LibraryKernel], path: str) -
         owners |= dict.fromkeys((entry.name, entry.type_name, entry.scratch_macro), f"kernel {number}")
 
 
-def _entry(kernel: Mapping[str, Any], path: str, where: str) -> LibraryKernel:
+def _entry(kernel: Mapping[str, Any], path: str, where: str, prefix: str) -> LibraryKernel:
     """Parse one `[[kernel]]` table; the problem record validates the values."""
     word = kernel.get("problem")
-    if not isinstance(word, str) or word not in PROBLEMS:
+    if not isinstance(word, str) or word not in problem_names():
         found = "missing" if word is None else repr(word)
-        reason = f"problem is {found}, must be one of: {', '.join(PROBLEMS)}"
+        reason = f"problem is {found}, must be one of: {', '.join(problem_names())}"
         raise InvalidSpec(path=path, where=where, reason=reason)
-    record = PROBLEMS[word]
-    arguments = {key: value for key, value in kernel.items() if key not in _OWN_KEYS}
+    record = _builder(word)
+    arguments = {key: _value_of(value) for key, value in kernel.items() if key not in _OWN_KEYS}
     for reason in _mistakes(record, word, arguments):
         raise InvalidSpec(path=path, where=where, reason=reason)
     try:
@@ -161,10 +204,23 @@ def _entry(kernel: Mapping[str, Any], path: str, where: str) -> LibraryKernel:
     except TilewrightError as error:
         raise InvalidSpec(path=path, where=where, reason=str(error)) from error
     name = _checked_name(kernel.get("name", default_name(problem)), "name", path, where)
-    return LibraryKernel(name, problem)
+    return LibraryKernel(f"{prefix}{name}", problem)
 
 
-def _mistakes(record: type[Problem], word: str, arguments: Mapping[str, Any]) -> Iterator[str]:
+def _value_of(value: object) -> object:
+    """The value of an option; in a list, "none" stands for None, as in the options of `tilewright emit`."""
+    return [None if one == "none" else one for one in value] if isinstance(value, list) else value
+
+
+def _types_of(annotation: str) -> tuple[type, ...]:
+    """The types of TOML that an option may have: lists and tables where it is a sequence or a mapping."""
+    for word, kind in (("Sequence", list), ("Mapping", dict)):
+        if word in annotation:
+            return (kind,)
+    return (bool, int, str)
+
+
+def _mistakes(record: Callable[..., Problem], word: str, arguments: Mapping[str, Any]) -> Iterator[str]:
     """Unknown and missing keys, and values of invalid types."""
     allowed = signature(record).parameters
     for key, value in arguments.items():
@@ -172,7 +228,7 @@ def _mistakes(record: type[Problem], word: str, arguments: Mapping[str, Any]) ->
             yield f"key {key!r} is unknown, allowed for {word}: {', '.join((*_OWN_KEYS, *allowed))}"
         elif isinstance(value, bool) and "bool" not in str(allowed[key].annotation):
             yield f"{key} is {str(value).lower()}, must be a number or a word in quotes"
-        elif not isinstance(value, (bool, int, str)):
+        elif not isinstance(value, _types_of(str(allowed[key].annotation))):
             yield f"{key} is {value!r}, must be an integer or a word in quotes"
     for key, parameter in allowed.items():
         if parameter.default is Parameter.empty and key not in arguments:

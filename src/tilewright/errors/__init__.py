@@ -127,7 +127,9 @@ from tilewright.errors.kernels import (
 from tilewright.errors.libraries import (
     InvalidSpec as InvalidSpec,
     InvalidTargetList as InvalidTargetList,
+    LinkFailed as LinkFailed,
     MixedTargets as MixedTargets,
+    NoLinker as NoLinker,
     NoResolver as NoResolver,
     SpecUnreadable as SpecUnreadable,
     TargetNeverChosen as TargetNeverChosen,

@@ -51,3 +51,18 @@ class InvalidTargetList(TilewrightError, ValueError):
     """A list of targets has an empty or repeated entry."""
 
     message = "targets are {found}: {reason}; write a comma-separated list such as x86-64-v2,x86-64-v3"
+
+
+class NoLinker(TilewrightError, OSError):
+    """No linker for shared libraries was found."""
+
+    message = (
+        "a shared library needs a linker, and none of these was found: {tried}; "
+        "pip install ziglang, or write a static archive"
+    )
+
+
+class LinkFailed(TilewrightError, RuntimeError):
+    """The linker refused the objects of a shared library."""
+
+    message = "{command} cannot link {name}: {reason}"

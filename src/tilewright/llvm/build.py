@@ -108,6 +108,7 @@ class Module:
         exported: bool = False,
         attributes: str | None = None,
         as_written: bool = False,
+        variadic: bool = False,
     ) -> Function:
         """A new function; internal unless exported. Arguments keep their names.
 
@@ -116,10 +117,12 @@ class Module:
         as_written : LLVM takes the code as it stands, in half the time; for loops around calls.
         attributes : as LLVM spells them, in place of those that the module's functions have. Memory and calls
             are what functions of different lengths of vectors share: no vector is an argument or a result.
+        variadic : further arguments may be given, which it does not read.
         """
         function = Function(self, name, result, arguments, exported=exported, attributes=attributes)
         if as_written:
             function.attributes = f"{self.attributes if attributes is None else attributes} optnone noinline"
+        function.variadic = variadic
         self.functions[name] = function
         return function
 
@@ -154,14 +157,14 @@ class Function(ControlFlow):
         super().__init__()
         self.module, self.name, self.result = module, name, result
         self.arguments = {label: Value(kind, f"%{label}") for label, kind in arguments}
-        self.exported, self.attributes = exported, attributes
+        self.exported, self.attributes, self.variadic = exported, attributes, False
         self.callee = Callee(result, f"@{name}")
         self._stack: list[str] = []
 
     def lines(self) -> Iterator[str]:
         """The text of the definition."""
         linkage = "" if self.exported else "internal "
-        arguments = ", ".join(value.typed for value in self.arguments.values())
+        arguments = ", ".join([*(value.typed for value in self.arguments.values()), *["..."] * self.variadic])
         attributes = self.module.attributes if self.attributes is None else self.attributes
         yield f"define {linkage}{self.result.text} @{self.name}({arguments}) {attributes} {{"
         for block in self.blocks:

@@ -103,6 +103,17 @@ def emit_object(text: str, name: str, machine: Machine, level: int = CODEGEN_LEV
         return bytes(target.emit_object(module))
 
 
+def emit_optimised(text: str, name: str, machine: Machine) -> bytes:
+    """Machine code of a module of plain loops, of which LLVM's optimiser makes vectors first."""
+    with preparing:
+        module, target = parse(text, name), _target_of(machine)
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization, options.loop_unrolling = True, False
+        builder = llvm.create_pass_builder(target, options)
+        builder.getModulePassManager().run(module, builder)
+        return bytes(target.emit_object(module))
+
+
 def emit_assembly(text: str, name: str, machine: Machine) -> str:
     """Assembly text of a module."""
     with preparing:

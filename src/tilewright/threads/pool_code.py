@@ -50,14 +50,14 @@ LOSS_SHARE, LEAST_LOSS_NS = 4, 2_000
 
 def emit_pool(machine: Machine, wait: Wait) -> str:
     """The module with `WORK`, `OPEN`, `CLOSE` and `RUN`."""
-    return str(_PoolCode(machine, wait).module)
+    return str(PoolCode(machine, wait).module)
 
 
 #: The arguments of `run`.
 _JOB = (("team", POINTER), ("body", POINTER), ("env", POINTER), ("tasks", INT64))
 
 
-class _PoolCode(SystemCode):
+class PoolCode(SystemCode):
     """Emits the functions of the pool, callees first."""
 
     def __init__(self, machine: Machine, wait: Wait) -> None:
@@ -119,17 +119,23 @@ class _PoolCode(SystemCode):
             f.ret()
         state = w.get(team, TeamMemory, "state", POINTER)
         w.put(f.add(now, w.get(state, State, "poll_ns")), team, TeamMemory, "poll_at")
-        module = self.module
-        held = f.call(module.declare("tw_PyGILState_Ensure", INT32, ()), [])
-        raised = f.call(module.declare("tw_PyErr_CheckSignals", INT32, ()), [])
+        held = f.call(self.imported("PyGILState_Ensure", INT32, ()), [])
+        raised = f.call(self.imported("PyErr_CheckSignals", INT32, ()), [])
         with f.when(f.icmp("!=", raised, 0)):
-            fetch = module.declare("tw_PyErr_Fetch", VOID, (POINTER,) * 3)
+            fetch = self.imported("PyErr_Fetch", VOID, (POINTER,) * 3)
             f.call(fetch, [w.place(team, TeamMemory, "exception", index) for index in range(3)])
             f.store_release(int64(1), w.place(team, TeamMemory, "cancelled"))
             f.store_release(int64(NO_TASK), w.place(team, TeamMemory, "next"))
-        f.call(module.declare("tw_PyGILState_Release", VOID, (INT32,)), [held])
+        f.call(self.imported("PyGILState_Release", VOID, (INT32,)), [held])
         f.ret()
         return f.callee
+
+    def caller_polls(self, w: FieldAccess, state: Value) -> Value:
+        """1 on Python's main thread, which looks for signals; else 0."""
+        f = w.f
+        ident = f.call(self.imported("PyThread_get_thread_ident", INT64, ()), [])
+        main = f.icmp("==", ident, w.get(state, State, "main_thread"))
+        return f.select(main, int64(1), int64(0))
 
     def emit_checkpoint(self) -> Callee:
         """``checkpoint(team, stop)``: polls on the team's caller; sets `stop` if the team was cancelled."""
@@ -137,8 +143,7 @@ class _PoolCode(SystemCode):
         f, team = w.f, w.f.arguments["team"]
         with f.when(f.icmp("!=", w.get(team, TeamMemory, "polls"), 0)):
             state = w.get(team, TeamMemory, "state", POINTER)
-            ident = f.call(self.module.declare("tw_PyThread_get_thread_ident", INT64, ()), [])
-            with f.when(f.icmp("==", ident, w.get(state, State, "main_thread"))):
+            with f.when(f.icmp("!=", self.caller_polls(w, state), 0)):
                 f.call(self.poll, [team])
         f.store(w.shared(team, TeamMemory, "cancelled"), f.arguments["stop"], 8)
         f.ret()
@@ -330,9 +335,7 @@ class _PoolCode(SystemCode):
         w.put(state, team, TeamMemory, "state")
         for name in ("cancelled", "running"):
             w.put(0, team, TeamMemory, name)
-        ident = f.call(self.module.declare("tw_PyThread_get_thread_ident", INT64, ()), [])
-        main = f.icmp("==", ident, w.get(state, State, "main_thread"))
-        w.put(f.select(main, int64(1), int64(0)), team, TeamMemory, "polls")
+        w.put(self.caller_polls(w, state), team, TeamMemory, "polls")
         now = f.call(self.clock, [])
         w.put(f.add(now, w.get(state, State, "poll_ns")), team, TeamMemory, "poll_at")
         since = f.sub(now, w.shared(state, State, "closed_at"))

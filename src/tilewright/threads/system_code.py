@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.control import Block
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
+from tilewright.machine.arch import SystemCalls
 from tilewright.threads.pool_memory import TEAM_ALIGNMENT, State, WorkerSlot
 from tilewright.threads.pool_system import Wait, known_system_calls
 
@@ -88,6 +89,9 @@ class SystemCode:
     register_thread, exclude_caller_cpu, restore_affinity : CPU affinity of workers.
     """
 
+    #: What the names of imported functions begin with: a process links them by address, a library by name.
+    prefix = "tw_"
+
     def __init__(self, module: Module, wait: Wait) -> None:
         self.module = module
         self.clock = self.emit_clock()
@@ -102,10 +106,20 @@ class SystemCode:
         """A new function."""
         return FieldAccess(self.module.define(name, result, arguments, exported=exported))
 
+    def imported(
+        self, name: str, result: Type, arguments: Sequence[Type], *, variadic: bool = False
+    ) -> Callee:
+        """A function of the C library or of the interpreter."""
+        return self.module.declare(f"{self.prefix}{name}", result, arguments, variadic=variadic)
+
+    def system_calls(self) -> SystemCalls:
+        """The numbers of the system calls of the machine that the code is for."""
+        return known_system_calls()
+
     def emit_clock(self) -> Callee:
         """``int64 clock()``: nanoseconds of a clock that only goes forward."""
         f = self.define("clock", INT64, []).f
-        read = self.module.declare("tw_clock_gettime", INT32, (INT32, POINTER))
+        read = self.imported("clock_gettime", INT32, (INT32, POINTER))
         now = f.alloca(INT64, TIMESPEC_BYTES // 8, 8)
         f.call(read, [int32(time.CLOCK_MONOTONIC), now])
         seconds = f.mul(f.load(INT64, now, 8), NANOSECONDS)
@@ -116,7 +130,7 @@ class SystemCode:
         """``sleep(slot, word)`` returns once the slot has another word, or spuriously; ``wake(slot)``."""
         # The kernel compares 32 bits: the low half of the word, whose address depends on the byte order.
         low = 0 if sys.byteorder == "little" else 4
-        calls, call = known_system_calls(), self.system_call()
+        calls, call = self.system_calls(), self.system_call()
         number = int64(calls.futex)
         made = []
         for name, operation in (("sleep", FUTEX_WAIT), ("wake", FUTEX_WAKE)):
@@ -131,7 +145,7 @@ class SystemCode:
 
     def system_call(self) -> Callee:
         """``long syscall(long number, ...)`` of the C library."""
-        return self.module.declare("tw_syscall", INT64, (INT64,), variadic=True)
+        return self.imported("syscall", INT64, (INT64,), variadic=True)
 
     def emit_affinity(self) -> tuple[Callee, Callee, Callee]:
         """CPU affinity of workers: ``register_thread(slot)`` stores the worker's thread number;
@@ -141,7 +155,7 @@ class SystemCode:
         Otherwise Linux may wake a worker on its caller's CPU, mostly in virtual machines, where an idle CPU
         is not always reported as idle; both then share the CPU for milliseconds while another one idles.
         """
-        calls, call = known_system_calls(), self.system_call()
+        calls, call = self.system_calls(), self.system_call()
 
         def change(f: Function, thread: Value, cpu: Value, *, allow: bool) -> Value:
             """Add a CPU to a thread's affinity mask, or remove a set one if others remain; whether it did."""
@@ -182,7 +196,7 @@ class SystemCode:
         w = self.define("exclude_caller_cpu", VOID, [("slot", POINTER), ("word", INT64)])
         f, slot = w.f, w.f.arguments["slot"]
         thread = w.shared(slot, WorkerSlot, "thread")
-        here = f.sext(f.call(self.module.declare("tw_sched_getcpu", INT32, ()), []), INT64)
+        here = f.sext(f.call(self.imported("sched_getcpu", INT32, ()), []), INT64)
         known = f.and_(f.icmp(">=", here, 0), f.icmp("<", here, 64 * CPU_WORDS))
         with f.when(f.not_(f.and_(known, f.icmp("!=", thread, 0)))):
             f.ret()
@@ -222,7 +236,7 @@ class SystemCode:
     def emit_condition(self) -> tuple[Callee, Callee]:
         """``sleep`` and ``wake`` with the mutex and the condition variable of the slot."""
         lock, unlock = (
-            self.module.declare(f"tw_pthread_mutex_{name}", INT32, (POINTER,)) for name in ("lock", "unlock")
+            self.imported(f"pthread_mutex_{name}", INT32, (POINTER,)) for name in ("lock", "unlock")
         )
         w = self.define("sleep", VOID, [("slot", POINTER), ("word", INT64)])
         f, slot = w.f, w.f.arguments["slot"]
@@ -230,7 +244,7 @@ class SystemCode:
         f.call(lock, [mutex])
         with w.forever("sleeping") as (_, done):
             w.branch_if(f.icmp("!=", w.shared(slot, WorkerSlot, "word"), f.arguments["word"]), done)
-            wait = self.module.declare("tw_pthread_cond_wait", INT32, (POINTER, POINTER))
+            wait = self.imported("pthread_cond_wait", INT32, (POINTER, POINTER))
             f.call(wait, [condition, mutex])
         f.call(unlock, [mutex])
         f.ret()
@@ -240,7 +254,7 @@ class SystemCode:
         mutex = w.place(slot, WorkerSlot, "mutex")
         f.call(lock, [mutex])  # who sleeps has compared the word before, or will afterwards
         f.call(
-            self.module.declare("tw_pthread_cond_broadcast", INT32, (POINTER,)),
+            self.imported("pthread_cond_broadcast", INT32, (POINTER,)),
             [w.place(slot, WorkerSlot, "condition")],
         )
         f.call(unlock, [mutex])

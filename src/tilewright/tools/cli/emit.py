@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from inspect import Parameter, Signature, getdoc, signature
 from pathlib import Path
@@ -12,7 +12,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from tilewright import compile, einsum_contraction
+from tilewright import __version__, compile, einsum_contraction
+from tilewright.aot.blas.build import build_blas
+from tilewright.aot.blas.files import blas_files
 from tilewright.aot.build import build_library
 from tilewright.aot.files import library_files
 from tilewright.aot.form import LibraryForm
@@ -91,7 +93,14 @@ _FORMS: dict[str, Callable[[Any], str | bytes]] = {
 
 _Spec = Annotated[Path | None, typer.Option(help="With --library: a TOML file of [[kernel]] tables.")]
 _Targets = Annotated[str, typer.Option("--target", help="Comma list of targets of one architecture.")]
-_LibraryForm = Annotated[str, typer.Option("--form", help="archive, or objects: one per kernel and target.")]
+_LibraryForm = Annotated[
+    str, typer.Option("--form", help="archive, shared, or objects: one per kernel and target.")
+]
+_Blas = Annotated[bool, typer.Option("--blas", help="With --library: level-3 BLAS under its standard names.")]
+_Behind = Annotated[
+    Path | None,
+    typer.Option(help="With --blas: a BLAS that the shared library loads, for names that it does not have."),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -101,18 +110,26 @@ def emit_options(
         Path | None, typer.Option(help="Write a library of many kernels and targets into this folder.")
     ] = None,
     spec: _Spec = None,
+    blas: _Blas = False,
+    behind: _Behind = None,
     target: _Targets = "host",
     form: _LibraryForm = "archive",
 ) -> None:
-    """Options of `emit --library DIR --spec FILE`, which is the same as `emit library`."""
-    given = [context.get_parameter_source(name) for name in ("library", "spec", "target", "form")]
+    """Options of `emit --library DIR` with `--spec FILE` or `--blas`: as `emit library` and `emit blas`."""
+    names = ("library", "spec", "blas", "behind", "target", "form")
+    sources = {name: context.get_parameter_source(name) for name in names}
+    given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     if context.invoked_subcommand is not None:
-        if any(source is not None and source.name == "COMMANDLINE" for source in given):
+        if given:
             raise typer.BadParameter(f"options of {context.invoked_subcommand} stand behind it")
-    elif library is None or spec is None:
-        raise typer.BadParameter("needs a command, or --library DIR and --spec FILE")
-    else:
+    elif library is None or (spec is None) is not blas:
+        raise typer.BadParameter("needs a command, or --library DIR and either --spec FILE or --blas")
+    elif spec is not None:
+        if behind is not None:
+            raise typer.BadParameter("--behind is of --blas")
         emit_library(library, spec, target, form)
+    else:
+        emit_blas(library, target, form if "form" in given else None, behind)
 
 
 @app.command("library")
@@ -129,15 +146,43 @@ def emit_library(
     """
     wanted = parse_choice(LibraryForm, form, "form")
     library = build_library(read_spec(spec), [resolve_target(name) for name in split_targets(target)])
-    files = library_files(library, wanted)
+    files = library_files(library, wanted, __version__)
+    _write_files(folder, files)
+    targets = ", ".join(variant.target for variant in library.variants.ordered)
+    typer.echo(f"{folder}: {len(files)} files, {len(library.functions)} kernels; best first: {targets}")
+
+
+@app.command("blas")
+def emit_blas(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder; created if missing.")],
+    target: _Targets = "host",
+    form: Annotated[
+        str | None, typer.Option(help="archive, shared or objects; by default archive and shared.")
+    ] = None,
+    behind: _Behind = None,
+) -> None:
+    """Write level-3 BLAS under its standard names, for Fortran and C.
+
+    The library holds machine code for each target, and selects by the CPU at run time. No compiler is needed;
+    the shared library is linked by LLD of the ziglang package or by the system's linker.
+    """
+    both = (LibraryForm.SHARED, LibraryForm.ARCHIVE)
+    forms = both if form is None else (parse_choice(LibraryForm, form, "form"),)
+    library = build_blas([resolve_target(name) for name in split_targets(target)])
+    files = blas_files(library, forms, __version__, behind)
+    _write_files(folder, files)
+    targets = ", ".join(variant.target for variant in library.variants.ordered)
+    typer.echo(f"{folder}: {len(files)} files, {len(library.exports)} functions; best first: {targets}")
+
+
+def _write_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files into a folder, which is created if it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputNotWritable(path=str(folder), reason=error.strerror or str(error)) from error
     for name, content in files.items():
         terminal.write(folder / name, content)
-    targets = ", ".join(variant.target for variant in library.variants.ordered)
-    typer.echo(f"{folder}: {len(files)} files, {len(library.functions)} kernels; best first: {targets}")
 
 
 @app.command("contraction")

@@ -1,0 +1,1 @@
+"""A BLAS written as machine code: level-3 routines under their standard names."""
