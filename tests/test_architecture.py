@@ -25,6 +25,7 @@ LAYERS = (
     "__main__",
     "tools",
     "torch",
+    "dask",
     "__init__",
     "onnx",
     "graph",
