@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.calls.foreign import as_array
+from tilewright.calls.operands import Array
 from tilewright.dask.chains import Contraction, Step, contract
 from tilewright.dask.library import DataNode, HighLevelGraph, Task, TaskRef, da, tokenize
 from tilewright.dask.operands import chunked, one_chunk
@@ -25,6 +26,7 @@ from tilewright.errors import (
 from tilewright.errors.callers import named_in_errors
 from tilewright.ops.matmul.linear import linear as linear_of_arrays
 from tilewright.ops.matmul.public import matmul as matmul_of_arrays
+from tilewright.ops.packing.file import on_this_host
 from tilewright.ops.packing.matrix import PackedMatrix
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Labels of batch axes, the last one first; the axes of the matrices have others.
 _BATCH = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijl"
+#: Where a packed weight of another machine keeps itself in the tiles of this host.
+_HERE = "on this host"
 #: Bytes of the narrowest float that sums are kept in.
 _FLOAT_BYTES = 4
 
@@ -135,12 +139,20 @@ def _packed_linear(x: Any, weight: PackedMatrix, bias: Any, activation: Any, pla
     name, weight_key = f"tilewright-linear-{token}", f"tilewright-weight-{tokenize(weight)}"
     graph: dict[Any, Any] = {weight_key: DataNode(weight_key, weight)}
     for place in np.ndindex(*x.numblocks):
-        key = (name, *place)
-        graph[key] = Task(
-            key, linear_of_arrays, TaskRef((x.name, *place)), TaskRef(weight_key), bias, activation
-        )
+        key, chunk = (name, *place), TaskRef((x.name, *place))
+        graph[key] = Task(key, _linear_of_chunk, chunk, TaskRef(weight_key), bias, activation)
     layers = HighLevelGraph.from_collections(name, graph, dependencies=[x])
     return da.Array(layers, name, (*x.chunks[:-1], (weight.shape[1],)), meta=meta)
+
+
+def _linear_of_chunk(x: Array, weight: PackedMatrix, bias: Array | None, activation: Any) -> Array:
+    """The layer on a worker, which packs a weight in tiles of another machine again, once."""
+    own = weight.routes.get(_HERE, weight)
+    if own is weight:
+        own = on_this_host(weight)
+        if own is not weight:
+            weight.routes[_HERE] = own
+    return linear_of_arrays(x, own, bias, activation)
 
 
 def _product(
