@@ -4,11 +4,13 @@ from tilewright.dask.attention import attention
 from tilewright.dask.einsums import einsum, tensordot
 from tilewright.dask.embedding import embed
 from tilewright.dask.planning import Plan, plan
+from tilewright.dask.plugin import TilewrightPlugin, workers
 from tilewright.dask.products import linear, matmul
 from tilewright.dask.rows import layer_norm, rms_norm, softmax
 
 __all__ = [
     "Plan",
+    "TilewrightPlugin",
     "attention",
     "einsum",
     "embed",
@@ -19,4 +21,5 @@ __all__ = [
     "rms_norm",
     "softmax",
     "tensordot",
+    "workers",
 ]

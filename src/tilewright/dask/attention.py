@@ -227,7 +227,8 @@ def _metas(
         if whole != required:
             raise MaskShape(found=mask.shape, required=required)
         named = named | {"mask": np.zeros((1, 1), mask.dtype)}
-    out, lse = attention_of_arrays(*small, return_lse=True, **named, **vectors)
+    function: Any = attention_of_arrays
+    out, lse = function(*small, return_lse=True, **named, **vectors)
     return np.empty((0,) * 4, out.dtype), np.empty((0,) * 3, lse.dtype)
 
 
@@ -291,7 +292,8 @@ class _AttentionGraph:
         heads, rows = _places(self.order)
         graph: dict[Any, Any] = {}
         batches = max((self.q.chunks[0], self.k.chunks[0]), key=sum)
-        for place in product(*map(range, (len(batches), self.q.numblocks[heads], self.q.numblocks[rows]))):
+        counts = len(batches), self.q.numblocks[heads], self.q.numblocks[rows]
+        for place in product(*map(range, counts)):
             states = dict(self._states(token, place, mask))
             graph |= states
             last, tree = _merged(token, place, self.order.value, list(states))
@@ -327,7 +329,7 @@ class _AttentionGraph:
         wanted = ((1,) if size == 1 else chunks for size, chunks in zip(self.mask.shape, own, strict=True))
         return self.mask.rechunk(tuple(wanted)) if self.mask.ndim else self.mask
 
-    def _states(self, token: str, place: tuple[int, int, int], mask: Any) -> Iterator[tuple[Any, Any]]:
+    def _states(self, token: str, place: tuple[int, ...], mask: Any) -> Iterator[tuple[Any, Any]]:
         """Keys and tasks of the states of a chunk of queries, for each chunk of keys that it sees."""
         batch, head, row = place
         heads, rows = _places(self.order)

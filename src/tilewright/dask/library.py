@@ -9,6 +9,7 @@ try:
     import dask.bag as db
     import dask.base
     import distributed
+    import distributed.comm
     from dask._task_spec import DataNode, Task, TaskRef
     from dask.highlevelgraph import HighLevelGraph
 except ImportError as error:
@@ -19,6 +20,7 @@ except ImportError as error:
     ) from error
 
 tokenize = dask.base.tokenize
+get_address_host = distributed.comm.get_address_host
 is_dask_collection = dask.base.is_dask_collection
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "da",
     "db",
     "distributed",
+    "get_address_host",
     "is_dask_collection",
     "tokenize",
 ]

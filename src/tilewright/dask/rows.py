@@ -128,7 +128,7 @@ def _normalised(name: str, x: Any, given: dict[str, Any], axis: Any, eps: Any) -
         if value is not None and value.shape != lengths:
             raise NormOperandShape(name=key, found=value.shape, required=lengths)
     centred = name == "layer_norm"
-    function = layer_norm_of_arrays if centred else rms_norm_of_arrays
+    function: Any = layer_norm_of_arrays if centred else rms_norm_of_arrays
     small = {
         key: None if value is None else np.ones((1,) * len(axes), value.dtype)
         for key, value in affine.items()
