@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from tiers import exhaustive
 pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
 
-import dask.array as da  # noqa: E402
-from dask_cluster import (  # noqa: E402
+import dask.array as da
+from dask_cluster import (
     PATIENCE,
     MemoryWatch,
     kill_in_the_middle,
@@ -23,10 +24,10 @@ from dask_cluster import (  # noqa: E402
     running_cluster,
     slow,
 )
-from distributed import Nanny, wait  # noqa: E402
+from distributed import Nanny, wait
 
-import tilewright as tw  # noqa: E402
-import tilewright.dask as twd  # noqa: E402
+import tilewright as tw
+import tilewright.dask as twd
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +74,7 @@ def test_threads_are_shared_and_tasks_named(cluster: Any, client: Any) -> None:
 def check_product_with_a_killed_worker(cluster: Any, client: Any, seed: int) -> None:
     """The product is right, to the bit, whoever computed which part of it."""
     for _ in range(5):  # the computation may end before the worker does
-        a, b = operands(256, 32, seed)
+        a, b = operands(192, 32, seed)
         product = twd.matmul(a, b)
         future = client.compute(product)
         unfinished = kill_in_the_middle(cluster, client, future, "tilewright-matmul", after=2 + seed % 7)
@@ -123,9 +124,8 @@ def test_workers_are_killed(cluster: Any, client: Any, seed: int) -> None:
 
 def test_memory_is_bounded(cluster: Any, client: Any) -> None:
     """What workers hold is within the plan, and less than what a stack of partial products takes."""
-    a, b = operands(512, 64)
-    plan = twd.plan(a, b, workers=2)
-    plan = type(plan)(**{**vars(plan), "chunks": (64, 64, 64), "depth": 2})
+    a, b = operands(256, 64)
+    plan = replace(twd.plan(a, b, workers=2), chunks=(64, 64, 64), depth=2)
     with MemoryWatch(cluster) as ours:
         wait(client.persist(twd.matmul(a, b, plan=plan)), timeout=PATIENCE)
     assert 0 < ours.most <= plan.memory_bytes

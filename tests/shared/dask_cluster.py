@@ -23,7 +23,8 @@ PATIENCE = 120
 @contextlib.contextmanager
 def running_cluster() -> Iterator[tuple[LocalCluster, Client]]:
     """Two workers of one thread each, with the plugin."""
-    patient = {"distributed.comm.timeouts.connect": PATIENCE, "distributed.worker.memory.pause": False}
+    # A worker that was killed is asked for its results until this time is over.
+    patient = {"distributed.comm.timeouts.connect": 10, "distributed.worker.memory.pause": False}
     patient |= {"distributed.worker.memory.terminate": False, "distributed.logging.distributed": "critical"}
     with dask.config.set(patient):
         options = {"dashboard_address": None, "memory_limit": "4GiB", "silence_logs": 50}
@@ -61,7 +62,7 @@ def names_in_memory(cluster: LocalCluster, prefix: str) -> dict[str, int]:
 def kill_in_the_middle(
     cluster: LocalCluster, client: Client, future: Any, prefix: str, after: int = 2
 ) -> bool:
-    """Kill the worker that has the most of a computation, once it has some; whether it was unfinished then."""
+    """Kill the worker that has the most results, once it has some; whether the rest was unfinished."""
     pids = client.run(os.getpid)
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and not future.done():

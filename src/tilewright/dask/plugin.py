@@ -83,7 +83,7 @@ class TilewrightPlugin(distributed.WorkerPlugin):
         """The other workers, as far as the scheduler answers."""
         try:
             return dict(await peers_of(self._worker))
-        except Exception as error:  # noqa: BLE001 - the cluster may be closing
+        except Exception as error:
             logger.debug("the scheduler does not say which workers there are: %s", error)
             return {}
 
@@ -95,7 +95,7 @@ class TilewrightPlugin(distributed.WorkerPlugin):
         """Have another worker of this host count again."""
         try:
             await self._worker.rpc(address).tilewright_count()
-        except Exception as error:  # noqa: BLE001 - it left, or has no plugin
+        except Exception as error:
             logger.debug("%s does not count its threads again: %s", address, error)
 
     def _host(self) -> str:

@@ -29,7 +29,7 @@ GIVE_ALL, GIVE_ONE = "tilewright_objects", "tilewright_object"
 #: Workers that are asked for an object.
 _MOST_ASKED = 3
 #: Seconds that a worker waits for an answer, and for another one that is compiling the same object.
-_ANSWER_SECONDS, _COMPILING_SECONDS = 5.0, 30.0
+_ANSWER_SECONDS, _COMPILING_SECONDS = 30.0, 30.0
 _POLL_SECONDS = 0.02
 #: The answer of a worker that is compiling the object.
 _COMPILING = b"compiling"
@@ -83,7 +83,9 @@ class ObjectShipping:
     async def _give_one(self, key: bytes, asker: str) -> bytes | None:
         """An object; or that it is being compiled, to all but workers that go first."""
         store = object_cache()
-        found = None if store is None or key not in exchange.names else await asyncio.to_thread(store.load, key)
+        found = (
+            None if store is None or key not in exchange.names else await asyncio.to_thread(store.load, key)
+        )
         if found is None and key in self._compiling and self.worker.address < asker:
             return _COMPILING
         return found
@@ -96,7 +98,7 @@ class ObjectShipping:
             try:
                 answer = self.worker.rpc(peer).tilewright_objects(core=self._core)
                 objects = await asyncio.wait_for(answer, _ANSWER_SECONDS)
-            except Exception as error:  # noqa: BLE001 - it left, or has no plugin; objects can be compiled
+            except Exception as error:
                 logger.debug("no objects from %s: %s", peer, error)
                 continue
             taken = await asyncio.to_thread(self._store, objects)
@@ -125,7 +127,7 @@ class ObjectShipping:
             question = self._ask_peers(key)
             future = asyncio.run_coroutine_threadsafe(question, self.worker.loop.asyncio_loop)
             found = future.result(_ANSWER_SECONDS + _COMPILING_SECONDS)
-        except Exception as error:  # noqa: BLE001 - the cluster may be closing; the object can be compiled
+        except Exception as error:
             logger.debug("no object from other workers: %s", error)
             return None
         if found is not None:
@@ -142,7 +144,7 @@ class ObjectShipping:
                 try:
                     answer = self.worker.rpc(peer).tilewright_object(key=key, asker=self.worker.address)
                     found = await asyncio.wait_for(answer, _ANSWER_SECONDS)
-                except Exception as error:  # noqa: BLE001 - as above
+                except Exception as error:
                     logger.debug("no object from %s: %s", peer, error)
                     break
                 if found != _COMPILING:
