@@ -1,12 +1,17 @@
-"""The plugin of workers: their threads, and compiled objects from workers of the same core."""
+"""The plugin of workers: their threads, and compiled objects from workers of the same core.
+
+The event loop of a worker never waits for the lock under which code is compiled: a task that holds it may be
+waiting for the loop to ask other workers. Whatever takes it runs in a thread.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
 from tilewright.dask.library import distributed, get_address_host
-from tilewright.dask.shipping import ObjectShipping, peers_of
+from tilewright.dask.shipping import ObjectShipping, core_of_host, peers_of
 from tilewright.errors.callers import named_in_errors
 from tilewright.llvm.object_cache import exchange
 from tilewright.llvm.target import compilations
@@ -58,15 +63,15 @@ class TilewrightPlugin(distributed.WorkerPlugin):
 
     async def setup(self, worker: Any) -> None:
         """Begin with a worker, before its first task."""
-        self._worker, self._before = worker, get_num_threads()
+        self._worker, self._before = worker, await asyncio.to_thread(get_num_threads)
         worker.handlers[_COUNT] = self._count
         others = await self._others()
-        self._share_cores(others)
+        await asyncio.to_thread(self._share_cores, others)
         for address, one in others.items():
             if one["host"] == self._host():
                 await self._tell(address)
         if self.ship:
-            self.shipping = ObjectShipping(worker)
+            self.shipping = ObjectShipping(worker, await asyncio.to_thread(core_of_host))
             self.shipping.start()
             await self.shipping.take_all(list(others))
 
@@ -77,7 +82,7 @@ class TilewrightPlugin(distributed.WorkerPlugin):
             self.shipping.stop()
             self.shipping = None
         if self._before is not None:
-            set_num_threads(self._before)
+            await asyncio.to_thread(set_num_threads, self._before)
 
     async def _others(self) -> dict[str, Any]:
         """The other workers, as far as the scheduler answers."""
@@ -89,7 +94,7 @@ class TilewrightPlugin(distributed.WorkerPlugin):
 
     async def _count(self) -> int:
         """Share the cores of the host again; returns the threads of a call."""
-        return self._share_cores(await self._others())
+        return await asyncio.to_thread(self._share_cores, await self._others())
 
     async def _tell(self, address: str) -> None:
         """Have another worker of this host count again."""

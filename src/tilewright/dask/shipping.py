@@ -28,11 +28,16 @@ logger = logging.getLogger("tilewright")
 GIVE_ALL, GIVE_ONE = "tilewright_objects", "tilewright_object"
 #: Workers that are asked for an object.
 _MOST_ASKED = 3
-#: Seconds that a worker waits for an answer, and for another one that is compiling the same object.
-_ANSWER_SECONDS, _COMPILING_SECONDS = 30.0, 30.0
+#: Seconds that a new worker waits for all objects, a task for one, and for a worker that is compiling it.
+_ALL_SECONDS, _ANSWER_SECONDS, _COMPILING_SECONDS = 30.0, 3.0, 20.0
 _POLL_SECONDS = 0.02
 #: The answer of a worker that is compiling the object.
 _COMPILING = b"compiling"
+
+
+def core_of_host() -> bytes:
+    """What workers have in common that can run each other's objects."""
+    return key_of("core", host_machine())
 
 
 class ObjectShipping:
@@ -41,18 +46,18 @@ class ObjectShipping:
     Parameters
     ----------
     worker : distributed.Worker
+    core : `core_of_host`
 
     Attributes
     ----------
     received : how many objects came from other workers.
     """
 
-    def __init__(self, worker: Any) -> None:
-        self.worker = worker
+    def __init__(self, worker: Any, core: bytes) -> None:
+        self.worker, self._core = worker, core
         self.received = 0
-        self._compiling: set[bytes] = set()
+        self._compiling: dict[bytes, float] = {}  # since when
         self._loop_thread = threading.get_ident()
-        self._core = key_of("core", host_machine())
 
     def start(self) -> None:
         """Answer other workers, and ask them before anything is compiled."""
@@ -86,9 +91,9 @@ class ObjectShipping:
         found = (
             None if store is None or key not in exchange.names else await asyncio.to_thread(store.load, key)
         )
-        if found is None and key in self._compiling and self.worker.address < asker:
-            return _COMPILING
-        return found
+        since = time.monotonic() - self._compiling.get(key, -_COMPILING_SECONDS)
+        compiling = found is None and since < _COMPILING_SECONDS
+        return _COMPILING if compiling and self.worker.address < asker else found
 
     # --- taking -----------------------------------------------------------------------------------
 
@@ -97,7 +102,7 @@ class ObjectShipping:
         for peer in random.sample(peers, len(peers)):
             try:
                 answer = self.worker.rpc(peer).tilewright_objects(core=self._core)
-                objects = await asyncio.wait_for(answer, _ANSWER_SECONDS)
+                objects = await asyncio.wait_for(answer, _ALL_SECONDS)
             except Exception as error:
                 logger.debug("no objects from %s: %s", peer, error)
                 continue
@@ -122,11 +127,11 @@ class ObjectShipping:
         """An object from another worker, for a thread that would compile it otherwise."""
         if threading.get_ident() == self._loop_thread or key_of(what, host_machine()) != key:
             return None
-        self._compiling.add(key)
+        self._compiling[key] = time.monotonic()
         try:
             question = self._ask_peers(key)
             future = asyncio.run_coroutine_threadsafe(question, self.worker.loop.asyncio_loop)
-            found = future.result(_ANSWER_SECONDS + _COMPILING_SECONDS)
+            found = future.result(_MOST_ASKED * _ANSWER_SECONDS + _COMPILING_SECONDS)
         except Exception as error:
             logger.debug("no object from other workers: %s", error)
             return None
@@ -157,5 +162,5 @@ class ObjectShipping:
 
 async def peers_of(worker: Any) -> Mapping[str, Any]:
     """The other workers of the cluster, by address: their hosts and threads."""
-    known = await asyncio.wait_for(worker.scheduler.identity(), _ANSWER_SECONDS)
+    known = await asyncio.wait_for(worker.scheduler.identity(), _ALL_SECONDS)
     return {address: one for address, one in known["workers"].items() if address != worker.address}
