@@ -28,8 +28,10 @@ logger = logging.getLogger("tilewright")
 GIVE_ALL, GIVE_ONE = "tilewright_objects", "tilewright_object"
 #: Workers that are asked for an object.
 _MOST_ASKED = 3
+#: Workers whose objects a new worker takes: each has used some of what the cluster uses.
+_MOST_GIVERS = 8
 #: Seconds that a new worker waits for all objects, a task for one, and for a worker that is compiling it.
-_ALL_SECONDS, _ANSWER_SECONDS, _COMPILING_SECONDS = 30.0, 3.0, 20.0
+_ALL_SECONDS, _ANSWER_SECONDS, _COMPILING_SECONDS = 30.0, 5.0, 20.0
 _POLL_SECONDS = 0.02
 #: The answer of a worker that is compiling the object.
 _COMPILING = b"compiling"
@@ -98,18 +100,16 @@ class ObjectShipping:
     # --- taking -----------------------------------------------------------------------------------
 
     async def take_all(self, peers: list[str]) -> None:
-        """Take every object that a worker of the same core used, into the object cache."""
-        for peer in random.sample(peers, len(peers)):
+        """Take the objects that workers of the same core used, into the object cache."""
+        for peer in random.sample(peers, min(len(peers), _MOST_GIVERS)):
             try:
                 answer = self.worker.rpc(peer).tilewright_objects(core=self._core)
                 objects = await asyncio.wait_for(answer, _ALL_SECONDS)
-            except Exception as error:
+            except Exception as error:  # it left, or has no plugin; objects can be compiled
                 logger.debug("no objects from %s: %s", peer, error)
                 continue
             taken = await asyncio.to_thread(self._store, objects)
-            if taken:
-                logger.debug("%d objects from %s", taken, peer)
-                return
+            logger.debug("%d objects from %s", taken, peer)
 
     def _store(self, objects: Any) -> int:
         """Store the objects whose keys are those of this machine; returns how many."""
@@ -117,7 +117,8 @@ class ObjectShipping:
         if store is None or not isinstance(objects, (list, tuple)):
             return 0
         for what, key, payload in objects:
-            if key_of(what, machine) == key and 0 < len(payload) <= MOST_OBJECT_BYTES:
+            own = key_of(what, machine) == key and 0 < len(payload) <= MOST_OBJECT_BYTES
+            if own and store.load(key) is None:
                 store.store(key, bytes(payload))
                 taken += 1
         self.received += taken
