@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiers import exhaustive
 
 pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
@@ -56,6 +57,7 @@ def test_functions_of_the_table_exist() -> None:
     assert named == {*twd.__all__} - {"Plan", "TilewrightPlugin", "workers"}
 
 
+@exhaustive  # it takes 15 s to start
 def test_ray() -> None:
     """In a process of its own, which Ray starts others from."""
     pytest.importorskip("ray")

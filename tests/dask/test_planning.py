@@ -32,8 +32,8 @@ def test_no_other_grid_is_much_faster(gbits: int) -> None:
     plan = twd.plan(SIDE, SIDE, workers=64, gbits=gbits, gflops=1000)
     times = []
     for rows, columns, replicas in grids(64):
-        chunks = tuple(min(2048, -(-SIDE[0] // parts)) for parts in (rows, columns, replicas))
-        other = replace(plan, rows=rows, columns=columns, replicas=replicas, chunks=chunks)
+        m, n, k = (min(2048, -(-SIDE[0] // parts)) for parts in (rows, columns, replicas))
+        other = replace(plan, rows=rows, columns=columns, replicas=replicas, chunks=(m, n, k))
         times.append(other.simulate().seconds)
     assert plan.simulate().seconds <= 1.1 * min(times)
 
@@ -51,7 +51,7 @@ def test_no_other_grid_is_much_faster(gbits: int) -> None:
 def test_algorithms(
     shapes: tuple[tuple[int, int], tuple[int, int]], workers: int, memory: int | None, algorithm: str
 ) -> None:
-    plan = twd.plan(*shapes, workers=workers, memory_limit=memory)
+    plan = twd.plan(*shapes, workers=workers, memory_limit=memory, gflops=1000)
     assert plan.algorithm == algorithm
     assert algorithm in str(plan)
 
@@ -92,6 +92,6 @@ def test_transfers_overlap_with_computation() -> None:
 
 
 def test_text() -> None:
-    text = str(twd.plan((65536, 65536), (65536, 65536), workers=64, memory_limit=16 << 30))
+    text = str(twd.plan((65536, 65536), (65536, 65536), workers=64, memory_limit=16 << 30, gflops=1000))
     for word in ("2-D (SUMMA)", "8 x 8 x 1", "moved", "memory", "of 17.2 GB", "predicted"):
         assert word in text

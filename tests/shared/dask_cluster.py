@@ -24,7 +24,10 @@ PATIENCE = 120
 def running_cluster() -> Iterator[tuple[LocalCluster, Client]]:
     """Two workers of one thread each, with the plugin."""
     # A worker that was killed is asked for its results until this time is over.
-    patient = {"distributed.comm.timeouts.connect": 10, "distributed.worker.memory.pause": False}
+    patient: dict[str, Any] = {
+        "distributed.comm.timeouts.connect": 10,
+        "distributed.worker.memory.pause": False,
+    }
     patient |= {"distributed.worker.memory.terminate": False, "distributed.logging.distributed": "critical"}
     with dask.config.set(patient):
         options = {"dashboard_address": None, "memory_limit": "4GiB", "silence_logs": 50}

@@ -117,7 +117,7 @@ def _kept(own: Sequence[str], others: Sequence[str], indexing: Indexing) -> str:
 def _step(name: str, indexing: Indexing, arrays: list[Any], acc: Any, out: Any) -> Any:
     """One contraction as chains of tasks."""
     subscripts = f"{','.join(_plain(indexing.inputs, indexing))}->{_plain([indexing.output], indexing)[0]}"
-    product = len(arrays) == len("ab") and _is_matmul(*indexing.inputs, indexing.output)
+    product = len(arrays) == len("ab") and _is_matmul(indexing.inputs[0], indexing.inputs[1], indexing.output)
     step = Step("" if product else subscripts, len(arrays), acc.name, out.name)
     meta = np.empty((0,) * len(indexing.output), out)
     return contract(arrays, Contraction(name, tuple(indexing.inputs), indexing.output, step, meta))
@@ -137,7 +137,7 @@ def _is_matmul(a: str, b: str, output: str) -> bool:
     """
     if min(len(a), len(b), len(output)) < len("mk"):
         return False
-    batch, (m, k), (own, n) = a[:-2], a[-2:], b[-2:]
+    batch, m, k, own, n = a[:-2], a[-2], a[-1], b[-2], b[-1]
     labels = {*batch, m, k, n}
     distinct = len(labels) == len(batch) + len("mkn")
     return distinct and k == own and b[:-2] == batch and output == batch + m + n

@@ -194,7 +194,7 @@ def plan(
     Examples
     --------
     >>> import tilewright.dask as twd
-    >>> twd.plan((65536, 65536), (65536, 65536), workers=64).algorithm
+    >>> twd.plan((65536, 65536), (65536, 65536), workers=64, gflops=1000).algorithm
     '2-D (SUMMA)'
     """
     m, k, n, size = _sizes(a, b, itemsize)

@@ -172,7 +172,9 @@ def _product(
     labels = tuple(_letters(array.ndim - 2) + own for array, own in ((left, "mk"), (right, "kn")))
     step = Step("", 2, acc.name, result.name, activation)
     fixed = {} if plan is None else _chunks_of(plan, left, right)
-    own = {} if plan is None else {"depth": plan.depth, "replicas": plan.replicas, "skew": plan.tile_chunks}
+    own: dict[str, Any] = (
+        {} if plan is None else {"depth": plan.depth, "replicas": plan.replicas, "skew": plan.tile_chunks}
+    )
     meta = np.empty((0,) * len(shape), result)
     how = Contraction(name, labels, _letters(len(shape) - 2) + "mn", step, meta, **own)
     found = contract((left, right), how, bias=bias, fixed=fixed)
