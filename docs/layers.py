@@ -20,7 +20,10 @@ PICTURE = ROOT / "docs" / "images" / "layers.svg"
 COLOURS = {
     "people and programs outside": (
         "#e8eef7",
-        ("tools", "torch", "__init__", "onnx", "graph", "loops", "aot", "weights", "installation"),
+        (
+            *("tools", "torch", "jax", "dask", "__init__", "onnx", "array_api", "einops", "graph", "loops"),
+            *("aot", "weights", "installation"),
+        ),
     ),
     "one call": ("#e5f2e5", ("ops", "calls", "compiler", "threads")),
     "machine code": ("#fdf1dc", ("micro", "macro", "llvm", "ir")),

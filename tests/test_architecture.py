@@ -26,6 +26,7 @@ LAYERS = (
     "tools",
     "torch",
     "jax",
+    "dask",
     "__init__",
     "onnx",
     "array_api",

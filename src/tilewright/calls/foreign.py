@@ -34,7 +34,7 @@ ANY_ORDER: Final = "K"
 _REFUSED = {
     "dask": (
         "whose elements are not computed yet",
-        "pass x.compute(), or call the function on its blocks with dask.array.map_blocks or blockwise",
+        "pass x.compute(), or call the function of tilewright.dask, or dask.array.map_blocks",
     ),
     "cupy": ("which is in the memory of a GPU", "pass x.get(), or call CuPy's own function"),
     "scipy.sparse": ("which does not store every element", "pass x.toarray(), or call its own functions"),

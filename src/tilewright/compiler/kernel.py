@@ -181,6 +181,11 @@ class Kernel(Numbered):
         machine = None if self.machine == host_machine() else self.machine
         return type(self).compiled, (self.problem, machine)
 
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """What Dask names tasks by: the problem, and the machine where it is not the worker's own."""
+        machine = "" if self.machine == host_machine() else self.machine.full_text
+        return type(self).__name__, repr(self.problem), machine
+
     def __repr__(self) -> str:
         with importing:
             from tilewright.compiler.repr_html import describe  # only for readers

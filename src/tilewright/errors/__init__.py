@@ -39,6 +39,7 @@ from tilewright.errors.attention import (
     NoStates as NoStates,
     OffsetsNotIncreasing as OffsetsNotIncreasing,
     OffsetsPastEnd as OffsetsPastEnd,
+    PackedState as PackedState,
     StateLayouts as StateLayouts,
     StateShape as StateShape,
 )
@@ -57,6 +58,14 @@ from tilewright.errors.axes import (
 from tilewright.errors.base import (
     TilewrightError as TilewrightError,
     shown as shown,
+)
+from tilewright.errors.distributed import (
+    ChunkType as ChunkType,
+    EmbedOutput as EmbedOutput,
+    InvalidPlan as InvalidPlan,
+    NotDaskArray as NotDaskArray,
+    PlanMemory as PlanMemory,
+    UnknownChunks as UnknownChunks,
 )
 from tilewright.errors.einsum import (
     AxesWithoutLabels as AxesWithoutLabels,

@@ -253,3 +253,12 @@ class StateLayouts(TilewrightError, ValueError):
         "state {number} has layout {found!r}, must be {required!r}; call attention_partial "
         "with the same layout for all parts"
     )
+
+
+class PackedState(TilewrightError, ValueError):
+    """An array is no packed state of attention."""
+
+    speaker = "AttentionState"
+    message = (
+        "packed has shape {found}, must be (..., d + 2): a result, its row_max and its row_sum in each row"
+    )

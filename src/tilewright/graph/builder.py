@@ -138,6 +138,12 @@ class Graph:
             raise GraphWithoutOutput
         return without_dead(Network(tuple(self._nodes), tuple(self._outputs)))
 
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """What Dask names tasks by: the nodes and the constants."""
+        network = self.network
+        constants = (node.value for node in network.nodes if isinstance(node, ConstantNode))
+        return type(self).__name__, str(network), *constants
+
     def compile(self, *, precision: str = "f32", calibration: Any = None) -> CompiledGraph:
         """The graph as one function; see `CompiledGraph`.
 

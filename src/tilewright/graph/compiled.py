@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import statistics
 import time
@@ -28,7 +29,7 @@ from tilewright.graph.passes.pack_weights import CALIBRATED, PRECISIONS
 from tilewright.graph.passes.pipeline import run_passes
 from tilewright.graph.plan import MemoryPlan, plan_memory
 from tilewright.graph.profile import MOST_REPEATS, REPEAT, GraphTimes, measure_nodes
-from tilewright.graph.saved import load_network, save_network
+from tilewright.graph.saved import load_network, network_bytes, network_of, save_network
 from tilewright.graph.sizes import Sizes
 from tilewright.recorder import Numbered
 from tilewright.spec.arguments import check_integer, check_path, check_word
@@ -57,6 +58,13 @@ class CompiledGraph(Numbered):
         declared = ", ".join(f"{node.label}: {self.network.types[at]}" for at, node in self.network.inputs)
         outputs = ", ".join(name for name, _ in self.network.outputs)
         return f"<CompiledGraph ({declared}) -> {outputs}, {len(self.network.nodes)} nodes>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (network_bytes(self.network),)
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """What Dask names tasks by: the digest of the saved form."""
+        return type(self).__name__, hashlib.sha256(network_bytes(self.network)).hexdigest()
 
     def memory(self) -> Iterable[tuple[int, int]]:
         """Where the constants are."""
@@ -176,6 +184,11 @@ class CompiledGraph(Numbered):
             self._pool = ScratchPool(max(nbytes, least))
             self._owned.append(self._pool)
         return self._pool
+
+
+def _unpickled(content: bytes) -> CompiledGraph:
+    """The graph of the bytes of a file; weights in tiles of another machine are packed again."""
+    return CompiledGraph(network_of(content))
 
 
 def check_writable(name: str, given: Any, array: Array) -> None:

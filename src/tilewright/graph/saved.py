@@ -9,6 +9,7 @@ unpickled.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -140,25 +141,37 @@ def save_network(network: Network, path: str | os.PathLike[str]) -> None:
         target = Path(os.path.realpath(path))
         check_replaceable(target)
         with replacing(target) as stream:
-            stream.write(b"\0" * _START)
-            sections: list[dict[str, Any]] = []
-            nodes = []
-            for node in network.nodes:
-                constant = isinstance(node, ConstantNode)
-                nodes.append(_node_said(node, len(sections) if constant else None))
-                if isinstance(node, ConstantNode):
-                    sections.append(_write_section(stream, node.value))
-            said = {"nodes": nodes, "sections": sections, "outputs": [list(one) for one in network.outputs]}
-            text = json.dumps(said, separators=(",", ":"), allow_nan=False).encode("ascii")
-            at = stream.tell()
-            stream.write(text)
-            places = _PLACES.pack(at + len(text), at, len(text))
-            crc = zlib.crc32(text, zlib.crc32(places))
-            stream.seek(0)
-            stream.write(_HEAD.pack(MAGIC, VERSION, crc) + places)
+            _write(stream, network)
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         reason = getattr(error, "strerror", None) or str(error)
         raise GraphNotWritable(path=str(path), reason=reason) from error
+
+
+def _write(stream: BinaryIO, network: Network) -> None:
+    """Write the bytes of a file to an empty stream."""
+    stream.write(b"\0" * _START)
+    sections: list[dict[str, Any]] = []
+    nodes = []
+    for node in network.nodes:
+        constant = isinstance(node, ConstantNode)
+        nodes.append(_node_said(node, len(sections) if constant else None))
+        if isinstance(node, ConstantNode):
+            sections.append(_write_section(stream, node.value))
+    said = {"nodes": nodes, "sections": sections, "outputs": [list(one) for one in network.outputs]}
+    text = json.dumps(said, separators=(",", ":"), allow_nan=False).encode("ascii")
+    at = stream.tell()
+    stream.write(text)
+    places = _PLACES.pack(at + len(text), at, len(text))
+    crc = zlib.crc32(text, zlib.crc32(places))
+    stream.seek(0)
+    stream.write(_HEAD.pack(MAGIC, VERSION, crc) + places)
+
+
+def network_bytes(network: Network) -> bytes:
+    """The bytes of the file that `save_network` writes."""
+    stream = io.BytesIO()
+    _write(stream, network)
+    return stream.getvalue()
 
 
 # --- reading ------------------------------------------------------------------------------------------
@@ -181,6 +194,17 @@ def load_network(path: str | os.PathLike[str], *, mapped: bool = True, verify: b
         if isinstance(error, TilewrightError):
             raise
         raise GraphFileNotFound(path=where, reason=error.strerror or str(error)) from error
+
+
+def network_of(content: bytes) -> Network:
+    """The network of the bytes of a file, checked; as `load_network` reads it.
+
+    Raises
+    ------
+    GraphFileDamaged, GraphFileVersion
+    """
+    stream, where = io.BytesIO(content), "the pickled graph"
+    return _network(stream, where, _description(stream, where, len(content)), mapped=False, verify=True)
 
 
 def _description(stream: BinaryIO, where: str, length: int) -> dict[str, Any]:
@@ -246,7 +270,7 @@ def _length(value: object) -> int:
 def _constant(stream: BinaryIO, where: str, said: dict[str, Any], *, mapped: bool, verify: bool) -> Any:
     """The value of a constant."""
     first, size = _length(said["offset"]), _length(said["size"])
-    if first % PANEL_ALIGNMENT or first + size > os.fstat(stream.fileno()).st_size:
+    if first % PANEL_ALIGNMENT or first + size > stream.seek(0, os.SEEK_END):
         raise ValueError("a section is not inside of the file")
     if said.get("packed"):
         return read_packed(stream, where, (first, size), mapped=mapped, verify=verify, repack=True)

@@ -90,10 +90,40 @@ def key_of(what: str, machine: Machine) -> bytes:
     return hashlib.sha256("\0".join(parts).encode()).digest()
 
 
+class ObjectExchange:
+    """What this process uses of the object cache, and who else may have what the cache lacks.
+
+    One of the few states of a process. Workers of a cluster hand objects to each other by it.
+
+    Attributes
+    ----------
+    names : what shaped each object that was loaded or stored, by key.
+    sources : asked in turn, with name and key, before an object is compiled; None: it has no such object.
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[bytes, str] = {}
+        self.sources: list[Callable[[str, bytes], bytes | None]] = []
+
+    def ask(self, what: str, key: bytes) -> bytes | None:
+        """An object from elsewhere."""
+        found = (source(what, key) for source in self.sources)
+        return next((one for one in found if one is not None), None)
+
+
+exchange = ObjectExchange()
+
+
 def stored_object(what: str, machine: Machine) -> bytes | None:
     """The object of `what` on a machine, if the cache has it."""
     store = object_cache()
-    return None if store is None else store.load(key_of(what, machine))
+    if store is None:
+        return None
+    key = key_of(what, machine)
+    found = store.load(key)
+    if found is not None:
+        exchange.names[key] = what
+    return found
 
 
 def cached_object(what: str, machine: Machine, compile_it: Callable[[], bytes]) -> bytes:
@@ -107,6 +137,9 @@ def cached_object(what: str, machine: Machine, compile_it: Callable[[], bytes]) 
     key = key_of(what, machine)
     found = store.load(key)
     if found is None:
-        found = compile_it()
+        found = exchange.ask(what, key)
+        if found is None:
+            found = compile_it()
         store.store(key, found)
+    exchange.names[key] = what
     return found

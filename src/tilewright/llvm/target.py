@@ -96,10 +96,24 @@ def _selectable(text: str, name: str, machine: Machine, level: int) -> tuple[Any
     return module, target
 
 
+class CompilationCount:
+    """How many modules this process compiled to objects; those of the object cache are not compiled.
+
+    One of the few states of a process: whoever asks whether a cache or a cluster saved compilations reads it.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+
+
+compilations = CompilationCount()
+
+
 def emit_object(text: str, name: str, machine: Machine, level: int = CODEGEN_LEVEL) -> bytes:
     """Machine code of a module, as an object file."""
     with preparing:
         module, target = _selectable(text, name, machine, level)
+        compilations.number += 1
         return bytes(target.emit_object(module))
 
 

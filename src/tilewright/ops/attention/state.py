@@ -10,11 +10,12 @@ import numpy as np
 from tilewright.calls.exchange import exchanging
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array
-from tilewright.errors import InvalidSequence, NoStates, StateLayouts, StateShape, shown
+from tilewright.errors import InvalidSequence, NoStates, PackedState, StateLayouts, StateShape, shown
 from tilewright.ops.attention.call import AttentionStrategy, choose, run
 from tilewright.ops.attention.log_sum_exp import log_sum_exp
 from tilewright.ops.attention.operands import AttentionLayout, Keywords, prepare, state_shape
-from tilewright.spec.arguments import as_items, check_items, check_numbers, parse_choice
+from tilewright.ops.rows.call import check_axes
+from tilewright.spec.arguments import as_items, check_flag, check_items, check_numbers, parse_choice
 
 
 class _StateArrays(NamedTuple):
@@ -63,6 +64,72 @@ class AttentionState(_StateArrays):
         array([3.])
         """
         return exchanging(log_sum_exp)(self.row_max, self.row_sum)
+
+    def packed(self) -> Array:
+        """The state as one array: `out`, then row_max and row_sum as two more columns, in `layout`.
+
+        For reductions that merge buffers, such as those of Dask and MPI; `from_packed` is the inverse.
+
+        >>> AttentionState(np.zeros((1, 2)), np.array([3.0]), np.array([1.0])).packed()
+        array([[0., 0., 3., 1.]])
+        """
+        rows = (of_results(array, self.layout) for array in (self.row_max, self.row_sum))
+        return np.concatenate((self.out, *rows), axis=-1)
+
+    @classmethod
+    def from_packed(cls, packed: Any, *, layout: str = "bhsd") -> AttentionState:
+        """The state that `packed` made into an array of shape (..., d + 2).
+
+        Raises
+        ------
+        PackedState, InvalidChoice, and those of arrays that are none
+        """
+        array, order = as_array(packed, "packed"), parse_choice(AttentionLayout, layout, "layout")
+        if array.ndim < len("sd") or array.shape[-1] < len(("row_max", "row_sum")):
+            raise PackedState(found=array.shape)
+        rows = (array[..., -2], array[..., -1])
+        if order is AttentionLayout.BSHD and array.ndim > len("sd"):
+            rows = (rows[0].swapaxes(-1, -2), rows[1].swapaxes(-1, -2))
+        return cls(array[..., :-2], *rows, layout=order.value)
+
+    @staticmethod
+    def merge_packed(packed: Any, axis: Any = 0, keepdims: Any = False) -> Array:
+        """Packed states along an axis, merged in their order: ``combine`` of `dask.array.reduction`.
+
+        Parameters
+        ----------
+        packed : array_like, shape (..., d + 2); its other axes are those of rows of results.
+        axis : int, or a tuple of one
+        keepdims : whether the result has that axis, of length 1.
+
+        Raises
+        ------
+        PackedState, AxisOutOfRange, InvalidAxis, InvalidFlag, NoStates
+
+        >>> two = np.array([[2.0, 0.0, 1.0], [4.0, 0.0, 3.0]])  # of one column
+        >>> AttentionState.merge_packed(two)
+        array([3.5, 0. , 4. ])
+        """
+        array = as_array(packed, "packed")
+        if array.ndim < len("sd") or array.shape[-1] < len(("row_max", "row_sum")):
+            raise PackedState(found=array.shape)
+        place = check_axes("merge_packed", axis, array.ndim - 1)[0]
+        parts = np.moveaxis(array, place, 0)
+        if not len(parts):
+            raise NoStates
+        states = [AttentionState(part[..., :-2], part[..., -2], part[..., -1]) for part in parts]
+        found = merge_attention(states).packed()
+        return np.expand_dims(found, place) if check_flag(keepdims, "keepdims") else found
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """What Dask names tasks by."""
+        return (type(self).__name__, *self, self.layout)
+
+
+def of_results(rows: Array, layout: str) -> Array:
+    """One number per row, shaped to broadcast along the columns of its result."""
+    swapped = layout == AttentionLayout.BSHD.value and rows.ndim > 1
+    return (rows.swapaxes(-1, -2) if swapped else rows)[..., np.newaxis]
 
 
 def attention_partial(q: Any, k: Any, v: Any, keywords: Keywords) -> AttentionState:
@@ -114,18 +181,13 @@ def merge_attention(states: Iterable[Any], layout: Any = None) -> AttentionState
     """Implementation of `tilewright.merge_attention`, which documents it."""
     given, order = _states(states, layout)
 
-    def of_results(rows: Array) -> Array:
-        """One number per row, shaped to broadcast along the columns of its result."""
-        swapped = order is AttentionLayout.BSHD and rows.ndim > 1
-        return (rows.swapaxes(-1, -2) if swapped else rows)[..., np.newaxis]
-
     row_max = np.maximum.reduce([state.row_max for state in given])
     base = np.where(row_max == -np.inf, 0, row_max)
     weights = [state.row_sum * np.exp(state.row_max - base) for state in given]
     row_sum = weights[0].copy()
-    out = given[0].out * of_results(weights[0])
+    out = given[0].out * of_results(weights[0], order.value)
     for state, weight in zip(given[1:], weights[1:], strict=True):
         row_sum += weight
-        out += state.out * of_results(weight)
-    out /= of_results(np.where(row_sum == 0, 1, row_sum))
+        out += state.out * of_results(weight, order.value)
+    out /= of_results(np.where(row_sum == 0, 1, row_sum), order.value)
     return AttentionState(out, row_max, row_sum, layout=order.value)

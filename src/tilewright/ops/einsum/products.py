@@ -101,7 +101,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int | Sequence[in
         left: Array = leave_to_numpy("tensordot", foreign, (a, b), {"axes": axes})
         return left
     a, b = _arrays(a, b)
-    axes_a, axes_b = _pairs(axes, a, b)
+    axes_a, axes_b = contracted_axes(axes, a, b)
     labels_a, labels_b = _labels(a.ndim), list(_labels(b.ndim, a.ndim))
     for own, other in zip(axes_a, axes_b, strict=True):
         labels_b[other] = labels_a[own]
@@ -109,7 +109,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int | Sequence[in
     return np.asarray(_contract("tensordot", a, b, labels_a, "".join(labels_b), "".join(kept)))
 
 
-def _pairs(axes: Any, a: Array, b: Array) -> tuple[list[int], list[int]]:
+def contracted_axes(axes: Any, a: Any, b: Any) -> tuple[list[int], list[int]]:
     """The axes of a and b that are summed, none of them negative.
 
     Raises

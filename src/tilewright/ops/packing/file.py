@@ -284,6 +284,11 @@ def _is_whole(form: PackedForm) -> bool:
     return form == required
 
 
+def on_this_host(packed: PackedMatrix) -> PackedMatrix:
+    """The matrix itself if products of this host can read its tiles, otherwise packed again."""
+    return packed if _foreign(packed.form, "memory") is None else repacked(packed)
+
+
 def _foreign(form: PackedForm, where: str) -> ForeignPacked | None:
     """The error that says why this host cannot use a matrix as it is."""
     machine = host_machine()

@@ -234,6 +234,11 @@ class PackedMatrix(Numbered):
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.form, self.shape, self.data4d, dict(self.vectors))
 
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """What Dask names tasks by."""
+        vectors = (self.vectors[name] for name in sorted(self.vectors))
+        return type(self).__name__, repr(self.form), self.shape, self.data4d, *vectors
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matrix into a file that `load` reads and can map into memory; replaces it at once.
 
