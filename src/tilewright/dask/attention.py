@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from tilewright.records import dataclass
 from itertools import product
 from typing import Any
 
@@ -31,6 +30,7 @@ from tilewright.ops.attention.operands import AttentionLayout
 from tilewright.ops.attention.public import attention as attention_of_arrays
 from tilewright.ops.attention.public import attention_partial
 from tilewright.ops.attention.state import AttentionState, merge_attention
+from tilewright.records import dataclass
 from tilewright.spec.arguments import as_integer, check_flag, parse_choice
 from tilewright.typing import AttentionLayoutName, CausalName
 

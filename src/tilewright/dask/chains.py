@@ -11,7 +11,6 @@ The order of additions is that of the contracted chunks, whatever the schedule: 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from tilewright.records import dataclass
 from itertools import pairwise, product
 from typing import Any
 
@@ -22,6 +21,7 @@ from tilewright.dask.library import HighLevelGraph, Task, TaskRef, da, tokenize
 from tilewright.dask.operands import Chunks, common_chunks
 from tilewright.ops.einsum.public import einsum
 from tilewright.ops.matmul.public import matmul
+from tilewright.records import dataclass
 from tilewright.typing import ActivationName
 
 #: Pieces of each operand that one task adds. Copying the sum costs 6 % of one product of chunks of 1,024, of

@@ -11,7 +11,6 @@ memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from tilewright.records import dataclass
 from math import ceil, isqrt, log2
 from typing import Any
 
@@ -22,6 +21,7 @@ from tilewright.dask.library import da, distributed
 from tilewright.dask.simulation import GridProduct, Simulation, simulate_grid
 from tilewright.errors import InvalidOperand, InvalidScalar, PlanMemory, ShapeMismatch, shown
 from tilewright.errors.callers import named_in_errors
+from tilewright.records import dataclass
 from tilewright.spec.arguments import as_sizes, check_integer, real_number
 
 #: Bytes of a chunk that a product is efficient on and a scheduler has time for.

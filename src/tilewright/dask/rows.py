@@ -8,7 +8,6 @@ order of the chunks; then each chunk is normalised by what was merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from tilewright.records import dataclass
 from itertools import product
 from typing import Any
 
@@ -27,6 +26,7 @@ from tilewright.ops.rows.public import rms_norm as rms_norm_of_arrays
 from tilewright.ops.rows.public import softmax as softmax_of_arrays
 from tilewright.ops.rows.public_reductions import max as max_of_arrays
 from tilewright.ops.rows.public_reductions import sum as sum_of_arrays
+from tilewright.records import dataclass
 from tilewright.spec.dtype import parse_dtype
 
 

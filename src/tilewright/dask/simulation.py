@@ -9,10 +9,11 @@ piece and receives one piece at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from tilewright.records import dataclass
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
+
+from tilewright.records import dataclass
 
 #: Steps ahead of the one that is computed, whose pieces are asked for.
 AHEAD = 2
