@@ -94,7 +94,7 @@ def test_the_picture_of_the_layers_is_drawn_from_the_table() -> None:
 
 
 def test_the_first_screen_is_short() -> None:
-    assert len(README.splitlines()) <= 130
+    assert len(README.splitlines()) <= 120
     assert README.count("![") == 1
 
 
@@ -118,7 +118,6 @@ def test_the_examples_compute_what_they_say(readme: dict[str, Any]) -> None:
     x, weight, bias, y = (readme[name] for name in ("x", "weight", "bias", "y"))
     assert np.array_equal(y, tw.linear(x, weight, bias, "gelu"))
     assert readme["out"].shape == readme["q"].shape
-    assert readme["d"].shape == (64, 128)
 
 
 #: Runs the first example up to its explanation, and prints the kernels that exist then and the one explained.
@@ -141,7 +140,7 @@ def test_the_kernel_that_is_explained_is_the_one_that_ran() -> None:
 
 
 def test_what_the_examples_print_is_short(readme: dict[str, Any]) -> None:
-    _, _, assembly = readme["printed"]
+    _, assembly = readme["printed"]
     for printed in readme["printed"]:
         assert 3 < len(printed.splitlines()) < 300
     assert "brgemm_f32_16x6x64x1" in assembly
