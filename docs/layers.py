@@ -38,6 +38,7 @@ COLOURS = {
             "preparing",
             "cached",
             "records",
+            "registered",
             "plotting",
             "recorder",
             "errors",

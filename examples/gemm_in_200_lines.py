@@ -1,4 +1,4 @@
-"""A JIT compiler for products C = A·B of float32, in five steps; docs/build/gemm.md walks through them.
+"""A JIT compiler for products C = A·B of float32, in five steps; docs/building/gemm.md walks through them.
 
 python examples/gemm_in_200_lines.py        # measures each step beside the peak and NumPy
 """

@@ -54,6 +54,7 @@ LAYERS = (
     "recorder",
     "cached",
     "records",
+    "registered",
     "plotting",
     "errors",
     "typing",
@@ -148,7 +149,8 @@ def imported_modules(tree: ast.AST, module: str) -> Iterator[str]:
                 elif full.startswith("tilewright."):
                     yield full
             case ast.Call(func=ast.Name(id="Late"), args=[ast.Constant(value=str() as place)]):
-                yield place.partition(":")[0]
+                if place.startswith("tilewright."):
+                    yield place.partition(":")[0]
             case _:
                 continue
 

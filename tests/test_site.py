@@ -36,7 +36,7 @@ def test_the_site_builds(tmp_path: Path) -> None:
     ]
     for name in (*named, *(f"tilewright.errors.{name}" for name in failures)):
         assert f'id="{name}"' in pages or f'href="#{name}"' in pages, name
-    assert (tmp_path / "build" / "gemm.html").exists()
+    assert (tmp_path / "building" / "gemm.html").exists()
 
 
 def test_every_page_is_in_the_contents() -> None:

@@ -131,6 +131,7 @@ def test_memory_is_bounded(cluster: Any, client: Any) -> None:
     assert 0 < ours.most <= plan.memory_bytes
 
 
+@exhaustive
 def test_a_cold_worker_compiles_nothing(cluster: Any, client: Any, tmp_path: Path) -> None:
     """It has a cache of its own, which the others fill before its first task."""
     warm = next(iter(twd.workers(client)))

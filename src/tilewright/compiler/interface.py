@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tilewright.llvm.object_cache import cached_object, stored_object
+from tilewright.llvm.object_cache import cached_object, outside_version, stored_object
 from tilewright.machine.machine import Machine
 
 #: Scratch buffers start on pages.
@@ -61,7 +61,7 @@ class Interface(NamedTuple):
 
 
 def _key(problem: Any) -> str:
-    return f"interface {type(problem).__qualname__} {problem!r}"
+    return f"interface {type(problem).__qualname__} {problem!r}{outside_version(problem)}"
 
 
 def stored_interface(problem: Any, machine: Machine) -> Interface | None:

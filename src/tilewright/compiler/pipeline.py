@@ -13,6 +13,7 @@ from tilewright.compiler.operation import Compilation, Problem, Rewrite, kernel_
 from tilewright.errors import InvalidChoice, shown
 from tilewright.ir.nodes import Program
 from tilewright.ir.text import print_program
+from tilewright.llvm.object_cache import outside_version
 from tilewright.llvm.parts import emit_by_parts
 from tilewright.machine.machine import Machine
 from tilewright.records import dataclass
@@ -121,7 +122,7 @@ def _object_name(state: Compilation) -> str:
     asked = repr(problem)
     if operation_of(problem).shared_stem is not None:  # kernels that share code: their programs say all of it
         asked = print_program(state.program)
-    return f"{state.name} {asked} {state.blocking!r} {unit}"
+    return f"{state.name} {asked} {state.blocking!r} {unit}{outside_version(problem)}"
 
 
 def _quick_program(state: Compilation) -> Program:

@@ -213,7 +213,7 @@ def plan(
     fitting = [one for one in candidates if limit is None or one.memory_bytes <= limit]
     if not fitting:
         least = min(one.memory_bytes for one in candidates)
-        raise PlanMemory(m=m, n=n, k=k, workers=count, limit=limit, least=least)
+        raise PlanMemory(m=m, n=n, k=k, workers=count, limit=f"{limit:,}", least=f"{least:,}")
     fastest = min(one.seconds for one in fitting)
     fast = [one for one in fitting if one.seconds <= fastest * _EQUAL]
     return min(fast, key=lambda one: (one.bytes_moved, one.memory_bytes, one.seconds))

@@ -249,6 +249,7 @@ from tilewright.errors.targets import (
     InvalidTarget as InvalidTarget,
     IsaNotOnHost as IsaNotOnHost,
     NoVectorUnit as NoVectorUnit,
+    RegisteredName as RegisteredName,
     UnknownCpu as UnknownCpu,
     UnknownFeature as UnknownFeature,
     UnknownIsa as UnknownIsa,

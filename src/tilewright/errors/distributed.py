@@ -42,8 +42,8 @@ class PlanMemory(TilewrightError, ValueError):
     """No plan fits the memory of a worker."""
 
     message = (
-        "no plan of {m} x {n} x {k} on {workers} workers fits {limit:,} bytes for each worker: the one that "
-        "takes least needs {least:,}; use more workers, or more memory for each"
+        "no plan of {m} x {n} x {k} on {workers} workers fits {limit} bytes for each worker: the one that "
+        "takes least needs {least}; use more workers, or more memory for each"
     )
 
 

@@ -56,6 +56,12 @@ class UnknownIsa(TilewrightError, ValueError):
     message = "unknown ISA row {found}; known: {known}"
 
 
+class RegisteredName(TilewrightError, ImportError):
+    """What another package registered under a name cannot be used."""
+
+    message = "{name} of the entry points {group} is {place}: {reason}"
+
+
 class IsaNotOnHost(TilewrightError, RuntimeError):
     """The CPU of this machine lacks the instructions of an ISA row."""
 

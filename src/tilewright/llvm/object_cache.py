@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from tilewright.machine.machine import Machine
@@ -75,6 +76,25 @@ def sources_digest(root: Path, salt: str) -> str:
     if not count:
         digest.update(os.urandom(32))
     return digest.hexdigest()
+
+
+@cache
+def _version_of(package: str) -> str:
+    """Digest of the sources of another package."""
+    spec = find_spec(package)
+    places = [] if spec is None else [*(spec.submodule_search_locations or ())]
+    return ",".join(sources_digest(Path(place), package) for place in places) or os.urandom(16).hex()
+
+
+def outside_version(problem: object) -> str:
+    """What stands for the generator of a problem that another package defines; "" for those of this one.
+
+    >>> from tilewright.ops.gemm.problem import Gemm
+    >>> outside_version(Gemm()), outside_version(Path())[:9]
+    ('', ' pathlib ')
+    """
+    package = type(problem).__module__.partition(".")[0]
+    return "" if package == __name__.partition(".")[0] else f" {package} {_version_of(package)}"
 
 
 def key_of(what: str, machine: Machine) -> bytes:

@@ -13,6 +13,7 @@ from tilewright.machine.isa import Isa
 from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, NEON, RVV128, SVE, VSX, usable_isas
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.records import dataclass
+from tilewright.registered import MACHINES, registered, registered_places
 
 _KIB = 2**10
 _MIB = 2**20
@@ -376,7 +377,8 @@ def targets() -> tuple[str, ...]:
     >>> "znver5" in tw.targets()
     True
     """
-    return tuple(entry.machine.name for entry in CATALOG)
+    names = (entry.machine.name for entry in CATALOG)
+    return tuple(dict.fromkeys((*names, *registered_places(MACHINES))))
 
 
 def find_entry(name: str) -> CatalogEntry:
@@ -394,7 +396,10 @@ def find_entry(name: str) -> CatalogEntry:
     for entry in CATALOG:
         if entry.machine.name == name:
             return entry
-    similar = get_close_matches(name, targets(), n=len(CATALOG), cutoff=0.0)
+    found: CatalogEntry | None = registered(MACHINES, name, CatalogEntry)
+    if found is not None:
+        return found
+    similar = get_close_matches(name, targets(), n=len(targets()), cutoff=0.0)
     raise UnknownTarget(found=shown(name), known=", ".join(similar))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from tilewright.errors import UnknownIsa, shown
 from tilewright.machine.arch import AARCH64, POWERPC64LE, RISCV64, X86_64
 from tilewright.machine.isa import MULTIPLY_ADD, Broadcast, Edge, Isa, TileFma
+from tilewright.registered import ROWS, registered, registered_places
 from tilewright.spec.dtype import BF16, F16, F32, F64, I4X2, I8, I16, I32, I64, U8, DType
 
 
@@ -343,7 +344,11 @@ def find_isa(name: str) -> Isa:
     for isa in ISAS:
         if isa.name == name:
             return isa
-    raise UnknownIsa(found=shown(name), known=", ".join(isa.name for isa in ISAS))
+    row: Isa | None = registered(ROWS, name, Isa)
+    if row is not None:
+        return row
+    known = (*(isa.name for isa in ISAS), *registered_places(ROWS))
+    raise UnknownIsa(found=shown(name), known=", ".join(known))
 
 
 def usable_isas(arch: str, features: frozenset[str]) -> tuple[Isa, ...]:

@@ -152,8 +152,9 @@ def _explained(subject: Any, arguments: tuple[Any, ...], options: dict[str, Any]
     if subject in OPS:
         inspect.signature(explain_problem).bind(subject, *arguments, **options)
         return explain_problem(subject, *arguments, **options)
-    if isinstance(subject, np.ufunc) and subject in installed_functions:
-        return installed_functions[subject](*arguments, **options)
+    two = len(arguments) == 2 and not options  # what is said of NumPy's functions depends on two operands
+    if two and isinstance(subject, np.ufunc) and subject in installed_functions:
+        return installed_functions[subject](*arguments)
     function = isinstance(subject, (types.FunctionType, types.BuiltinFunctionType))
     name, home = (subject.__name__, subject.__module__) if function else (None, None)
     arguments = as_served(subject, arguments)

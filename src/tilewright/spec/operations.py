@@ -11,10 +11,27 @@ from typing import Any
 
 from tilewright.errors import NotAProblem, shown
 from tilewright.preparing import Places
+from tilewright.registered import OPERATIONS, registered, registered_places
 
 
 class Operations(Places):
-    """The registry of operations: names, and the places of their records."""
+    """The registry of operations: names, and the places of their records.
+
+    Operations of other packages (`registered.py`) come last.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names; their records are not imported."""
+        return tuple(dict.fromkeys((*self._places, *registered_places(OPERATIONS))))
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._places:
+            return super().__getitem__(name)
+        found = registered(OPERATIONS, name, object)
+        if found is None:
+            raise KeyError(name)
+        return found
 
     def __iter__(self) -> Iterator[Any]:
         return (self[name] for name in self.names)
@@ -22,7 +39,9 @@ class Operations(Places):
     def __contains__(self, problem: Any) -> bool:
         """Whether an object is a problem of a registered operation."""
         name = getattr(problem, "operation", None)
-        return not isinstance(problem, type) and isinstance(name, str) and name in self.names
+        if isinstance(problem, type) or not isinstance(name, str):
+            return False
+        return name in self._places or name in registered_places(OPERATIONS)
 
     def of(self, problem: Any) -> Any:
         """The operation of a problem.
@@ -32,7 +51,8 @@ class Operations(Places):
         NotAProblem
         """
         if problem not in self:
-            known = dict.fromkeys(operation.problem.__name__ for operation in self)
+            own = (self[name].problem.__name__ for name in self._places)
+            known = dict.fromkeys((*own, *registered_places(OPERATIONS)))
             raise NotAProblem(known=", ".join(known), found=shown(problem))
         return self[problem.operation]
 
