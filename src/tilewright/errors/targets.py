@@ -56,7 +56,7 @@ class UnknownIsa(TilewrightError, ValueError):
     message = "unknown ISA row {found}; known: {known}"
 
 
-class RegisteredName(TilewrightError, ImportError):
+class RegisteredName(TilewrightError, RuntimeError):
     """What another package registered under a name cannot be used."""
 
     message = "{name} of the entry points {group} is {place}: {reason}"
