@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.intersphinx",
     "sphinx_design",
 ]
 exclude_patterns = ["_build", "**/__pycache__", "decisions/README.md"]  # the list of the latter is made
@@ -40,7 +40,6 @@ html_show_sourcelink = False
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
-intersphinx_mapping: dict[str, Any] = {}  # the build asks nothing of the network
 
 napoleon_custom_sections = [("Raises", "params_style")]  # lines that name several errors
 default_role = "literal"  # docstrings write `name` for code
@@ -48,9 +47,6 @@ napoleon_google_docstring, napoleon_numpy_docstring = False, True
 napoleon_use_param, napoleon_use_rtype, napoleon_use_ivar = False, False, True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings give shapes and dtypes, which say more
-
-#: Pages of links that point out of this folder, to files of the repository, keep them as text.
-_OUTSIDE = ("../", "../../")
 
 
 def _public(kind: str) -> list[str]:
@@ -82,8 +78,6 @@ def _write_api(app: Any) -> None:  # noqa: ARG001 - Sphinx's event
 
 def _outside_links(app: Any, docname: str, source: list[str]) -> None:  # noqa: ARG001 - Sphinx's event
     """Links to files of the repository that the site does not have become code."""
-    import re
-
     folder = (HERE / docname).parent
 
     def changed(match: re.Match[str]) -> str:

@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import pickle
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, field, fields, replace
 from pathlib import Path
@@ -161,6 +162,8 @@ def test_frozen_objects_do_not_change(kind: Made) -> None:
         plain.other = 2
     assert plain.twice == 2
     assert replace(plain, a=5).twice == 10
+    if sys.version_info >= (3, 13):
+        assert copy.replace(plain, a=5).twice == 10
     with pytest.raises(ValueError, match="-1"):
         replace(kind["Checked"](1), a=-1)
 
@@ -228,5 +231,5 @@ def test_one_function_of_a_class_is_compiled(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr("tilewright.records.exec", watched, raising=False)
     classes_of(dataclass)
-    if compiled:  # an interpreter that is newer than what was read has the library's own
-        assert len(compiled) == 6  # not those of Own, and of Ordered, which the library makes
+    own = sys.version_info < (3, 14)  # newer interpreters have the library's
+    assert len(compiled) == (6 if own else 0)  # not those of Own, and of Ordered, which the library makes
