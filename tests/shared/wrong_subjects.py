@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from wrong_graphs import methods
+from wrong_namespaces import rows
 
 import tilewright as tw
 from tilewright.ops.attention.state import AttentionState
@@ -810,5 +811,5 @@ def _completed(subject: Subject) -> Subject:
 
 def subjects() -> tuple[Subject, ...]:
     """All of them."""
-    graphs = (Subject(*one) for one in methods())
-    return tuple(map(_completed, (*_functions(), *_records(), *_kernels(), *graphs)))
+    others = (Subject(*one) for one in (*methods(), *rows(arr, of)))
+    return tuple(map(_completed, (*_functions(), *_records(), *_kernels(), *others)))

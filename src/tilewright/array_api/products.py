@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.array_api.arrays import common_type, compute, whole
+from tilewright.array_api.arrays import common_type, compute, is_array, whole
 from tilewright.calls.operands import Array
 from tilewright.calls.promotion import kind_of
 from tilewright.errors import ContractionAxes, NegativeAxisNeeded, NotNumeric, TooFewAxes
@@ -187,7 +187,7 @@ def matrix_transpose(x: Any, /) -> Any:
     >>> matrix_transpose(np.ones((5, 2, 3))).shape
     (5, 3, 2)
     """
-    found = getattr(x, "mT", None) if getattr(x, "ndim", 0) > 1 else None
+    found = x.mT if is_array(x) and getattr(x, "ndim", 0) > 1 and hasattr(x, "mT") else None
     if found is not None:
         return found
 

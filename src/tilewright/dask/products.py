@@ -24,6 +24,7 @@ from tilewright.errors import (
     shown,
 )
 from tilewright.errors.callers import named_in_errors
+from tilewright.ops.gemm.epilogue_operands import activation_word
 from tilewright.ops.matmul.linear import linear as linear_of_arrays
 from tilewright.ops.matmul.public import matmul as matmul_of_arrays
 from tilewright.ops.packing.file import on_this_host
@@ -168,6 +169,7 @@ def _product(
         raise ShapeMismatch(a=a.shape, b=b.shape, inner_a=left.shape[-1], inner_b=right.shape[-2])
     shape = (*_batches(left, right), left.shape[-2], right.shape[-1])
     bias = None if bias is None else _checked_bias(bias, shape)
+    activation = activation_word(activation)
     result, acc = _types(a, b, dtype, bias, activation)
     labels = tuple(_letters(array.ndim - 2) + own for array, own in ((left, "mk"), (right, "kn")))
     step = Step("", 2, acc.name, result.name, activation)

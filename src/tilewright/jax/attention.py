@@ -13,7 +13,8 @@ from tilewright.errors.callers import named_in_errors
 from tilewright.jax.attention_calls import backward, forward
 from tilewright.jax.attention_reference import AttentionOptions, reference_attention
 from tilewright.jax.library import jax, jnp
-from tilewright.jax.lowering import bind, checked_shape
+from tilewright.jax.lowering import bind, checked_shape, operand
+from tilewright.ops.attention.bounds import Bounds
 from tilewright.ops.attention.operands import Keywords, operand_types, prepare
 from tilewright.ops.attention.problem import MAX_HEAD
 from tilewright.typing import AttentionLayoutName, CausalName
@@ -62,17 +63,27 @@ def attention(
     >>> attention(q, q, q, causal=True).shape
     (1, 2, 3, 4)
     """
-    named = {"causal": causal, "scale": scale, "window": window, "softcap": softcap, "layout": layout}
+    named: dict[str, Any] = {
+        "causal": causal,
+        "scale": scale,
+        "window": window,
+        "softcap": softcap,
+        "layout": layout,
+    }
     for name, value in named.items():
-        if any(isinstance(one, jax.core.Tracer) for one in jax.tree.leaves(value)):
+        parts = value if type(value) in (tuple, list) else (value,)
+        if any(isinstance(one, jax.core.Tracer) for one in parts):
             raise JaxTracedOption(name=name)
-    arrays = {name: jnp.asarray(one) for name, one in (("q", q), ("k", k), ("v", v))}
+    if window is not None:
+        bounds = Bounds.parse(window=window)
+        named["window"] = (bounds.left, bounds.right)
+    arrays = {name: operand(one, name) for name, one in (("q", q), ("k", k), ("v", v))}
     query, key = operand_types(*(one.dtype for one in arrays.values()))
     if query is not key:
         raise AttentionDtype(name="k", found=arrays["k"].dtype, required="a float")
     arrays = {name: one.astype(query.numpy) for name, one in arrays.items()}
     if mask is not None:
-        arrays["mask"] = jnp.asarray(mask)
+        arrays["mask"] = operand(mask, "mask")
     shape, options = _checked(arrays, named)
     batch = math.prod(arrays["q"].shape[:-3])
     q, k, v = (_four_axes(arrays[name]) for name in "qkv")
@@ -88,19 +99,15 @@ def _checked(arrays: dict[str, Any], named: dict[str, Any]) -> tuple[tuple[int, 
     empty = {name: np.empty(checked_shape(one, name), one.dtype) for name, one in arrays.items()}
     keywords = Keywords(mask=empty.get("mask"), **named)
     prepared = prepare(empty["q"], empty["k"], empty["v"], None, keywords)
-    call, bounds = prepared.call, named["window"]
+    call = prepared.call
     options = AttentionOptions(
         causal="upper_left" if named["causal"] == "upper_left" else bool(named["causal"]),
         scale=None if named["scale"] is None else float(call.scale),
-        window=None if bounds is None else (_bound(bounds[0]), _bound(bounds[1])),
+        window=named["window"],
         softcap=float(call.softcap) or None,
         layout=str(named["layout"]),
     )
     return prepared.target.shape, options
-
-
-def _bound(value: Any) -> int | None:
-    return None if value is None else int(value)
 
 
 def _four_axes(array: Any) -> Any:

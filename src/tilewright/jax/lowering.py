@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from jax.extend.core import Primitive
 
-from tilewright.errors import JaxShapeUnknown
+from tilewright.calls.foreign import as_array
+from tilewright.errors import InvalidOperand, JaxShapeUnknown
 from tilewright.jax.handler import TARGET, handler
-from tilewright.jax.library import jax, mlir
+from tilewright.jax.library import jax, jnp, mlir
 from tilewright.jax.problem import ArrayType, Problem
 
 
@@ -53,6 +54,21 @@ def call_primitive(
     primitive.def_abstract_eval(results)
     mlir.register_lowering(primitive, lower, platform="cpu")
     return primitive
+
+
+def operand(value: Any, name: str) -> Any:
+    """An operand as an array of JAX; Python's numbers keep the weak types that JAX gives them.
+
+    Raises
+    ------
+    MaskedOperand, ForeignArray, NotAnArray, InvalidOperand
+    """
+    if isinstance(value, jax.Array) or hasattr(type(value), "__jax_array__"):
+        return jnp.asarray(value)
+    try:
+        return jnp.asarray(value if type(value) in (bool, int, float, complex) else as_array(value, name))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidOperand(name=name, reason=str(error)) from error
 
 
 def checked_shape(value: Any, name: str) -> tuple[int, ...]:

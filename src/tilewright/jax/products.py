@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.calls.promotion import same_kind
+from tilewright.calls.promotion import no_common_dtype, same_kind
 from tilewright.errors import EinsumCast, ScalarOperand, UnsafeCast, UnsupportedDtype
 from tilewright.errors.callers import named_in_errors
 from tilewright.jax.contraction import Labels, contract, summed_in
 from tilewright.jax.library import jax, jnp
-from tilewright.jax.lowering import checked_shape
+from tilewright.jax.lowering import checked_shape, operand
 from tilewright.ops.einsum.order import find_path
 from tilewright.ops.einsum.subscripts import Indexing, interleaved, lay_over, parse
 from tilewright.ops.gemm.operands import find_dtype, product_shapes, wanted_dtype
@@ -49,15 +49,15 @@ def matmul(a: Any, b: Any, /, *, dtype: Any = None) -> Any:
     >>> matmul(jnp.ones((2, 3)), jnp.ones((3,)))
     Array([3., 3.], dtype=float32)
     """
-    a, b = jnp.asarray(a), jnp.asarray(b)
-    for name, operand in (("a", a), ("b", b)):
-        if not checked_shape(operand, name):
+    a, b = operand(a, "a"), operand(b, "b")
+    for name, array in (("a", a), ("b", b)):
+        if not checked_shape(array, name):
             raise ScalarOperand(name=name)
     product_shapes(a.shape, b.shape)  # raises for shapes that do not match
     result = _result_type((a, b), dtype)
-    for name, operand in (("a", a), ("b", b)):
-        if dtype is not None and not same_kind(operand.dtype, result):
-            raise UnsafeCast(name=name, found=operand.dtype, required=result, casting="same_kind")
+    for name, array in (("a", a), ("b", b)):
+        if dtype is not None and not same_kind(array.dtype, result):
+            raise UnsafeCast(name=name, found=array.dtype, required=result, casting="same_kind")
     left = "i" if a.ndim == 1 else "...mi"
     right = "i" if b.ndim == 1 else "...in"
     text = f"{left},{right}->..." + ("m" if a.ndim > 1 else "") + ("n" if b.ndim > 1 else "")
@@ -100,7 +100,7 @@ def einsum(subscripts: Any, /, *operands: Any, dtype: Any = None, optimize: Any 
     text = subscripts
     if not isinstance(subscripts, (str, bytes)):
         text, operands = interleaved((subscripts, *operands))  # type: ignore[assignment]
-    arrays = tuple(map(jnp.asarray, operands))
+    arrays = tuple(operand(one, f"operand {number}") for number, one in enumerate(operands))
     shapes = [checked_shape(array, f"operand {number}") for number, array in enumerate(arrays)]
     indexing = lay_over(parse(text.decode("latin-1") if isinstance(text, bytes) else text), shapes)
     result = _result_type(arrays, dtype)
@@ -116,11 +116,14 @@ def _result_type(operands: Sequence[Any], dtype: Any) -> np.dtype[Any]:
 
     Raises
     ------
-    UnsupportedDtype
+    UnsupportedDtype, NoCommonDtype
     """
-    asked = jnp.result_type(*operands) if dtype is None else wanted_dtype(dtype)
+    try:
+        asked = jnp.result_type(*operands) if dtype is None else wanted_dtype(dtype)
+    except jax.dtypes.TypePromotionError as error:
+        raise no_common_dtype(*(np.dtype(array.dtype) for array in operands)) from error
     found = np.dtype(jax.dtypes.canonicalize_dtype(asked))
-    for one in (*(operand.dtype for operand in operands), found):
+    for one in (*(array.dtype for array in operands), found):
         if one.name in _PACKED:
             raise UnsupportedDtype(dtype=one, supported="those of tilewright.matmul of 8 bits or more")
         if one != np.bool_:
