@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -29,8 +30,10 @@ def rows(arr: Callable[..., Make], of: Callable[..., Make]) -> Iterator[Row]:
 
 
 def _function(namespace: str, name: str) -> Callable[[], Callable[..., Any]]:
-    module = import_module(f"tilewright.{namespace}")
-    return lambda: getattr(module, name)
+    function = getattr(import_module(f"tilewright.{namespace}"), name)
+    if name == "plan":  # no client of Dask is here that says how many workers there are
+        function = partial(function, workers=2)
+    return lambda: function
 
 
 Table = Iterator[tuple[str, dict[str, Make], dict[str, Make]]]
