@@ -1,8 +1,8 @@
 """Runs the programs of this folder, each in a forked process: a fault ends only that one, and is reported.
 
-    python tests/guard_pages/every.py "guarded matmul f32 auto" "guarded_weights i8 f32" ...
+    python tests/guard_pages/every.py [--quick] "guarded matmul f32 auto" "guarded_weights i8 f32" ...
 
-The row is the host's, or that of TILEWRIGHT_ISA. A program's line is its name, its words and what it wrote.
+The row is the host's, or that of TILEWRIGHT_ISA. With `--quick`, most modules are compiled without optimisation. A program's line is its name, its words and what it wrote.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import signal
 import sys
 import traceback
 from importlib import import_module
+
+from quick_tests import run_quickly
 
 
 def run(words: list[str]) -> int:
@@ -36,6 +38,9 @@ def run(words: list[str]) -> int:
 
 def main(*programs: str) -> None:
     """All programs; the failures together at the end."""
+    if programs[0] == "--quick":
+        run_quickly()
+        programs = programs[1:]
     failures = []
     for program in programs:
         status = run(program.split())

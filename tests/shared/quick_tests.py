@@ -2,7 +2,8 @@
 
 Their subject is what the IR says. Its bits do not depend on the level, which tests/llvm/test_quick.py
 compares, and one module in `WELL_COMPILED` is compiled well here too. `make test-all` compiles everything
-well, and so do tests of other folders in any run: operands beside guard pages, threads, emulated machines.
+well, and so do tests of other folders in any run: threads, emulated machines. Programs beside guard pages are
+children that ask for it themselves: accesses, too, are what the IR says.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from tilewright.machine.machine import Machine
 #: Folders below `tests` whose kernels for this host are compiled so, but for tests marked `compiled_well`.
 FOLDERS = (
     "calls",
+    "graph",
+    "onnx_models",
     "ops/attention",
     "ops/batch_reduce",
     "ops/binary",
@@ -39,6 +42,7 @@ FOLDERS = (
     "ops/rows",
     "ops/triangular",
     "ops/unary",
+    "weights",
 )
 #: Of modules, one in so many is compiled well, by a digest of its text: the same ones in every run.
 WELL_COMPILED = 8
@@ -76,7 +80,18 @@ def install() -> None:
 
 
 def choose_level(item: pytest.Item) -> None:
-    """The level for a test; what is compiled at each has an object cache of its own."""
-    _Level.quick = has_quick_code(item.path) and item.get_closest_marker("compiled_well") is None
+    """The level for a test."""
+    _set_level(quick=has_quick_code(item.path) and item.get_closest_marker("compiled_well") is None)
+
+
+def run_quickly() -> None:
+    """Code of this process, a child of a test, is compiled without optimisation from now on."""
+    install()
+    _set_level(quick=True)
+
+
+def _set_level(*, quick: bool) -> None:
+    """What is compiled at each level has an object cache of its own."""
+    _Level.quick = quick
     well = Path(_Level.cache_dir)
     os.environ["TILEWRIGHT_CACHE_DIR"] = str(well / "quick" if _Level.quick else well)
