@@ -2,7 +2,8 @@
 
     python tests/guard_pages/every.py [--quick] "guarded matmul f32 auto" "guarded_weights i8 f32" ...
 
-The row is the host's, or that of TILEWRIGHT_ISA. With `--quick`, most modules are compiled without optimisation. A program's line is its name, its words and what it wrote.
+The row is the host's, or that of TILEWRIGHT_ISA. With `--quick`, most modules are compiled without
+optimisation. A program's line is its name, its words and what it wrote.
 """
 
 from __future__ import annotations

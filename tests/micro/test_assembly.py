@@ -25,6 +25,7 @@ from tilewright.machine.isa import Isa
 from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, NEON, RVV128, VSX, usable_isas
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.macro.blocking import choose_blocking
+from tilewright.micro.tiles.depth import PAIRED_FMAS
 from tilewright.micro.tiles.dispatch import Dispatch
 from tilewright.micro.tiles.operands import Source
 from tilewright.micro.tiles.signature import EntryPoint
@@ -127,11 +128,11 @@ def of_isa(*rows: Isa) -> list[ParameterSet]:
     return first_of(((machine.name, dtype) for machine in machines for dtype in FLOATS), tile_of)
 
 
-def check_scaled_addresses(loop: AssemblyLoop) -> None:
-    """A and B each move by one addition; rows are reached by scaled index registers."""
-    assert len(loop.matching(r"^(add|sub|lea)q\s(?!\$1,)")) <= 2
+def check_scaled_addresses(loop: AssemblyLoop, depths: int = 1) -> None:
+    """A and B each move by one addition for each depth; rows are reached by scaled index registers."""
+    assert len(loop.matching(rf"^(add|sub|lea)q\s(?!\${depths},)")) <= 2 * depths
     assert not loop.matching(r"^imul")
-    assert len(loop.matching(r"^(inc|dec|cmp|test)q|^addq\s\$1,")) <= 2, "one counter"
+    assert len(loop.matching(rf"^(inc|dec|cmp|test)q|^addq\s\${depths},")) <= 2, "one counter"
 
 
 X86_SUFFIX = {F32: "s", F64: "d"}
@@ -142,17 +143,18 @@ def test_fma_rows(name: str, dtype: DType) -> None:
     mr, vectors, _ = shape(name, dtype)
     suffix = X86_SUFFIX[dtype]
     register = {512: "zmm", 256: "ymm"}[find_machine(name).isa.vector_bits]
+    depths = 2 if mr * vectors <= PAIRED_FMAS else 1
     for loop in main_loops(name, dtype):
         counts = loop.counts
-        assert len(loop.matching(rf"^vfmadd\d+p{suffix}\s.*%{register}\d+$")) == mr * vectors
-        assert counts[f"vbroadcasts{suffix}"] == mr
-        assert len(loop.matching(rf"^vmovup[sd]\s.*\(.*\), %{register}\d+")) == vectors, "loads of B"
+        assert len(loop.matching(rf"^vfmadd\d+p{suffix}\s.*%{register}\d+$")) == depths * mr * vectors
+        assert counts[f"vbroadcasts{suffix}"] == depths * mr
+        assert len(loop.matching(rf"^vmovup[sd]\s.*\(.*\), %{register}\d+")) == depths * vectors, "loads of B"
         assert not vector_stack_moves(loop), "no spill"
-        # One stride may be added from memory: 14 rows and their loop take every integer register.
-        assert len(loop.matching(r"%rsp")) <= 1
+        # One stride a depth may be added from memory: 14 rows and their loop take every integer register.
+        assert len(loop.matching(r"%rsp")) <= depths
         assert not loop.matching(r"^vmov\w+\s+%.*\("), "no store"
-        assert len(loop.instructions) <= mr * vectors + mr + vectors + 5
-        check_scaled_addresses(loop)
+        assert len(loop.instructions) <= depths * (mr * vectors + mr + vectors + 4) + 1
+        check_scaled_addresses(loop, depths)
 
 
 @pytest.mark.parametrize(
@@ -162,8 +164,8 @@ def test_fma_rows(name: str, dtype: DType) -> None:
         ("znver5", F64, 24, 12, 2),
         ("sapphirerapids", F32, 24, 12, 2),
         ("znver4", F32, 24, 6, 4),
-        ("haswell", F32, 12, 6, 2),
-        ("haswell", F64, 12, 6, 2),
+        ("haswell", F32, 24, 12, 4),  # two depths
+        ("haswell", F64, 24, 12, 4),
     ],
     ids=str,
 )

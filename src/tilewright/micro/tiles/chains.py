@@ -112,7 +112,7 @@ class Chains(DepthLoops):
         """
         walk = self.begin_walk(f, part, call, masks)
         steps, chain = walk.call.depth, self.instruction.sum_depths // self.instruction.k
-        before = f.maximum(f.sub(steps, PREFETCH_DEPTH), int64(0))
+        before = f.and_(f.maximum(f.sub(steps, PREFETCH_DEPTH), int64(0)), int64(-2))  # an even step
         empty = self.begin(f, part)
         state = [*walk.pointers.bases, call.b.pointer, *empty]
         kept = len(state) - len(empty)
@@ -122,7 +122,7 @@ class Chains(DepthLoops):
                 self.prefetch_rows(f, part, call)
             closing = f.add(f.and_(first, int64(-chain)), chain)
             end = f.minimum(closing, f.select(early, before, steps))
-            following = self.loop_span(walk, (first, end, 1), list(values))
+            following = self.loop_pairs(walk, (first, end), list(values))
             closes = f.and_(f.icmp("==", end, closing), f.icmp("<", end, steps))
             with f.once_if(closes, following[kept:]) as (ended, begin_anew):
                 self._close(f, part, list(ended), totals, f.icmp(">", end, chain))

@@ -25,6 +25,11 @@ ROWS_PER_POINTER = 8
 #: instructions are negligible; with more, LLVM hoists loads and spills accumulators.
 UNROLLED_FMAS = 32
 
+#: Two steps of a whole tile share an iteration where one has at most so many multiply-adds. A step of 12
+#: has 20 instructions, and the loop 5 more: a core that issues 4 a cycle and multiplies twice is kept from
+#: its 6 cycles by them (llvm-mca for Haswell: 96 % of the multiplies' bound, 100 % by twos).
+PAIRED_FMAS = 16
+
 #: Steps of a matrix unit per iteration of its loop, so that the loop's own instructions leave the reorder
 #: window to operands that are being loaded.
 UNIT_UNROLL = 4
@@ -172,6 +177,25 @@ class DepthLoops(ABC):
                 inner = self._step(walk, inner)
             advance(inner)
         return advance.results
+
+    def loop_pairs(self, walk: Walk, span: tuple[Value, Value], state: list[Value]) -> list[Value]:
+        """Steps from an even one to another, by twos where steps are short; the last one may be alone."""
+        begin, end = span
+        if not self._has_short_steps(walk.part):
+            return self.loop_span(walk, (begin, end, 1), state)
+        f = walk.f
+        paired = self.loop_span(walk, (begin, f.and_(end, int64(-2)), 2), state)
+        with f.once_if(f.icmp("!=", f.and_(end, int64(1)), 0), paired) as (values, advance):
+            advance(self._step(walk, list(values)))
+        return advance.results
+
+    def _has_short_steps(self, part: TilePart) -> bool:
+        """Whether a step of a part is worth its code twice: whole tiles are, edges are rarely run.
+
+        Not where a multiply needs a register of its own before the sum: two steps at once would spill.
+        """
+        whole = part.rows == self.tile.mr and not part.masked
+        return whole and self.isa.fused and part.fmas <= PAIRED_FMAS
 
     def _step(self, walk: Walk, state: list[Value]) -> list[Value]:
         """One step of the depth, and the pointers of the next."""
