@@ -16,6 +16,8 @@ from tilewright.loops.splice.calls import Context, PanelAllocator, define_call, 
 from tilewright.loops.splice.kernels import EmbeddedKernel, Kernels
 from tilewright.loops.splice.matrices import multiply_by_tiles
 from tilewright.loops.splice.plan import FRAME_BYTES, KernelChoice, KernelPlan, ProductStrategy, plan
+from tilewright.loops.splice.table_call import define_table_call
+from tilewright.loops.splice.table_plan import TablePlan, names_row_pointers, plan_tables
 from tilewright.loops.splice.text import insert_bypass, phis
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
@@ -65,7 +67,8 @@ class Splicer:
         Refusal : no kernel computes the product; the function is unchanged.
         """
         product, place = found.product, found.place
-        planned = plan(product, machine, self._strategy)
+        by_tables = names_row_pointers(product)
+        planned = plan_tables(product, machine) if by_tables else plan(product, machine, self._strategy)
         if isinstance(planned, Refusal):
             return planned
         values = dict(place.leaving)
@@ -75,10 +78,15 @@ class Splicer:
                 return Refusal(product.where, f"computes {phi.name}, which is used after the loops")
         number, self._number = self._number, self._number + 1
         done, call = f"{self._prefix}done_{number}", f"{self._prefix}product_{number}"
-        kernels = self._kernels_of(planned, machine)
         context = Context(attributes, self._memory)
-        taken = define_call(self._module, call, planned, kernels, context)
-        self._machines[call] = machine
+        if isinstance(planned, TablePlan):
+            kernel = self._kernels.find(planned.problem, machine)
+            self._kernels.take(kernel)
+            taken = define_table_call(self._module, (call, self._prefix), planned, kernel, context)
+        else:
+            kernels = self._kernels_of(planned, machine)
+            taken = define_call(self._module, call, planned, kernels, context)
+        self._machines |= {name: machine for name in self._module.functions if name not in self._machines}
         code = [_call(f"%{done}", "i1", call, taken)]
         leaving: dict[str, str] = {}
         for phi in behind:

@@ -1,0 +1,176 @@
+"""Kernel selection for products whose operands are located by tables: rows behind pointers, several depths."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.errors import TilewrightError
+from tilewright.loops.llvm.symbols import Rows, split_rows
+from tilewright.loops.nests.nest import MatrixOperand, MatrixProduct, ProductDimension, Refusal
+from tilewright.loops.nests.polynomial import Polynomial, Symbol
+from tilewright.machine.machine import Machine
+from tilewright.ops.contraction.tables.nest import table_instruction
+from tilewright.ops.contraction.tables.problem import TableProduct
+from tilewright.records import dataclass
+from tilewright.spec.dtype import DType
+from tilewright.spec.roles import DimensionRole
+
+#: Multiply-adds below which loops are faster than filling tables (a Zen 5, f32: 16 x 16 x 16 loops).
+LEAST_WORK = 1 << 14
+
+
+@dataclass(frozen=True)
+class LocatedOperand:
+    """One operand: where it begins, and what each dimension adds to that.
+
+    Attributes
+    ----------
+    name : "a", "b" or "c", as the product's dimensions call it.
+    operand : its memory and element type.
+    """
+
+    name: str
+    operand: MatrixOperand
+
+    @property
+    def dtype(self) -> DType:
+        """The element type, which is known in a plan."""
+        assert self.operand.dtype is not None
+        return self.operand.dtype
+
+    @property
+    def rows(self) -> Rows | None:
+        """The rows behind pointers that it is in; None for a matrix."""
+        base = self.operand.memory.base
+        return base if isinstance(base, Rows) else None
+
+    @property
+    def base(self) -> Symbol:
+        """The address that offsets begin at: of the matrix, or of the table of pointers."""
+        return self.operand.memory.base if self.rows is None else self.rows.table
+
+    def stride(self, dimension: ProductDimension) -> Polynomial:
+        """Bytes from one index to the next; of rows, those in addresses and in the table."""
+        found: Polynomial = getattr(dimension, self.name)
+        return found
+
+    def steps_rows(self, dimension: ProductDimension) -> bool:
+        """Whether the dimension goes from one pointer to another."""
+        return bool(split_rows(self.stride(dimension))[0])
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """A product as calls of a kernel of tables.
+
+    Attributes
+    ----------
+    product : the recognised product, or its transposed: adjacent elements of C are columns.
+    problem : what the kernel computes.
+    machine : whose cache blocks it is cut for.
+    m, n, k : the dimensions in the tables, the fastest one last.
+    around : the dimensions of loops around the call.
+    """
+
+    product: MatrixProduct
+    problem: TableProduct
+    machine: Machine
+    m: tuple[ProductDimension, ...]
+    n: tuple[ProductDimension, ...]
+    k: tuple[ProductDimension, ...]
+    around: tuple[ProductDimension, ...]
+
+    @property
+    def operands(self) -> tuple[LocatedOperand, LocatedOperand, LocatedOperand]:
+        """A, B and C."""
+        product = self.product
+        return (
+            LocatedOperand("a", product.a),
+            LocatedOperand("b", product.b),
+            LocatedOperand("c", product.c),
+        )
+
+
+def names_row_pointers(product: MatrixProduct) -> bool:
+    """Whether an operand is rows behind pointers."""
+    return any(isinstance(one.memory.base, Rows) for one in (product.a, product.b, product.c))
+
+
+def plan_tables(product: MatrixProduct, machine: Machine) -> TablePlan | Refusal:
+    """Select the kernel of a product by tables.
+
+    Returns
+    -------
+    Refusal : no such kernel supports the types, or what the product does with rows.
+    """
+    if product.triangle is not None:
+        return Refusal(product.where, "computes one triangle of rows behind pointers")
+    a, b, c = (operand.dtype for operand in (product.a, product.b, product.c))
+    if a is None or b is None or c is None:
+        return Refusal(product.where, "has elements of unknown type")
+    acc = c if product.acc is None else product.acc
+    if acc.is_integer != c.is_integer or (acc.bits > c.bits and not acc.is_integer):
+        return Refusal(product.where, f"sums in {acc} what it stores as {c} behind pointers")
+    try:
+        problem = TableProduct(a, b_dtype=b, sums=c)
+        table_instruction(problem.sums, machine)
+    except TilewrightError as error:
+        return Refusal(product.where, f"has no kernel: {error}")
+    if any(isinstance(one.number, complex) for one in (product.alpha, product.beta)):
+        return Refusal(product.where, "scales sums by a complex number")
+    if c.is_integer and not all(float(one.number).is_integer() for one in (product.alpha, product.beta)):
+        return Refusal(product.where, f"scales sums of {c} by a number that {c} cannot represent")
+    if _columns_adjacent(product, DimensionRole.M) and not _columns_adjacent(product, DimensionRole.N):
+        product = _transposed(product)
+        problem = TableProduct(b, b_dtype=a, sums=c)
+    roles = {role: [one for one in product.dimensions if one.role is role] for role in DimensionRole}
+    found = TablePlan(
+        product,
+        problem,
+        machine,
+        _ordered(roles[DimensionRole.M], "a"),
+        _ordered(roles[DimensionRole.N], "c"),
+        _ordered(roles[DimensionRole.K], "b"),
+        tuple(roles[DimensionRole.BATCH]),
+    )
+    reason = _check_rows(found)
+    return found if reason is None else Refusal(product.where, reason)
+
+
+def _columns_adjacent(product: MatrixProduct, role: DimensionRole) -> bool:
+    """Whether adjacent elements of C are along a dimension of a role."""
+    assert product.c.dtype is not None
+    size = product.c.dtype.size
+    return any(one.role is role and one.c.constant == size for one in product.dimensions)
+
+
+def _transposed(product: MatrixProduct) -> MatrixProduct:
+    """Cᵀ = Bᵀ·Aᵀ."""
+    roles = {DimensionRole.M: DimensionRole.N, DimensionRole.N: DimensionRole.M}
+    dimensions = tuple(
+        replace(one, role=roles.get(one.role, one.role), a=one.b, b=one.a) for one in product.dimensions
+    )
+    return replace(product, a=product.b, b=product.a, dimensions=dimensions)
+
+
+def _ordered(dimensions: list[ProductDimension], name: str) -> tuple[ProductDimension, ...]:
+    """Dimensions of one role, those with the smallest known stride in an operand last."""
+
+    def distance(one: ProductDimension) -> tuple[bool, int]:
+        stride: Polynomial = getattr(one, name)
+        return stride.constant is not None, -abs(stride.constant or 0)
+
+    return tuple(sorted(dimensions, key=distance))
+
+
+def _check_rows(plan: TablePlan) -> str | None:
+    """Why no table holds the rows of a product; None if tables do."""
+    if not names_row_pointers(plan.product):
+        return None
+    if plan.around:
+        return "has several products of rows behind pointers; the loops inside are looked at"
+    for one in plan.operands:
+        roles = {dimension.role for dimension in plan.product.dimensions if one.steps_rows(dimension)}
+        if len(roles) > 1:
+            return f"finds rows of {one.operand.memory.name} by the indices of several dimensions"
+    return None
