@@ -90,6 +90,62 @@ def blocked(random: Random, name: str) -> str:
     return _function(name, kind, ("m*n", "k*m", "k*n"), nest, mistake)
 
 
+def rows(random: Random, name: str) -> str:
+    """C += A·B where some operands are rows behind pointers; loops in any order."""
+    kind = random.choice(list(TYPES))
+    sizes = {"i": "m", "j": "n", "p": "k"}
+    subscripts = {
+        operand: random.sample(pair, 2) for operand, pair in (("c", "ij"), ("a", "ip"), ("b", "pj"))
+    }
+    behind = random.choice(["c", "a", "b", "ab", "ca", "cb", "cab", "cab", "cab"])
+    mistake = random.choice(["", "", "", "both", "own", "hole", "other"])
+    arguments, parameters, elements = [], [], {}
+    for operand, (outer, inner) in subscripts.items():
+        first, step, column = (
+            random.choice([0, 0, 1, 3]),
+            random.choice([1, 1, 1, 2]),
+            random.choice([0, 0, 2]),
+        )
+        row = f"{outer} * {step} + {first}"
+        if mistake == "both" and operand == behind[-1]:
+            row = f"{outer} + {inner}"
+        count, width = "2*m+2*n+2*k+3", "9*m+9*n+9*k+2"
+        if operand in behind:
+            arguments.append(f"{kind} *{operand}[{count}][{width}]")
+            parameters.append(f"{TYPES[kind]} **{operand}")
+            elements[operand] = f"{operand}[{row}][{inner} + {column}]"
+        else:
+            arguments.append(f"{kind} {operand}[({count})*({width})]")
+            parameters.append(f"{TYPES[kind]} *{operand}")
+            elements[operand] = f"{operand}[({row}) * (9 * m + 9 * n + 9 * k + 2) + {inner} + {column}]"
+    factor = {"own": " * c[0][0]" if "c" in behind else " * c[0]", "hole": " * (i != 3)"}.get(mistake, "")
+    if mistake in ("own", "other"):
+        kind, arguments, parameters = (
+            "u32",
+            *(
+                [text.replace(word, new) for text in texts]
+                for texts, word, new in ((arguments, kind, "u32"), (parameters, TYPES[kind], TYPES["u32"]))
+            ),
+        )
+    if mistake == "other":
+        elements["a"] = elements["a"].replace("i", "j", 1)
+    loops = [f"for (int {index} = 0; {index} < {bound}; {index}++)" for index, bound in sizes.items()]
+    form = random.choice(["memory", "memory", "zero", "scalar"])
+    term = f"{random.choice(['', '', 'alpha * '])}{elements['a']} * {elements['b']}{factor}"
+    outer, inner = random.sample(loops[:2], 2), loops[2]
+    if form == "memory":
+        nest = [*random.sample(loops, 3), f"{elements['c']} {random.choice(['+=', '-='])} {term};"]
+    elif form == "zero":
+        nest = [*outer, f"{{ {elements['c']} = 0; {inner} {elements['c']} += {term}; }}"]
+    else:
+        nest = [*outer, f"{{ {TYPES[kind]} sum = 0; {inner} sum += {term}; {elements['c']} = sum; }}"]
+    scalar = kind.replace("u", "i")
+    comment = f"// {name}({', '.join(arguments)}, int m, int n, int k, {scalar} alpha=3) any"
+    head = f"void {name}({', '.join(parameters)}, int m, int n, int k, {TYPES[kind]} alpha)"
+    note = f"/* {mistake} */\n" if mistake else ""
+    return f"{note}{comment}\n{head} {{\n    " + "\n    ".join(nest) + "\n}\n"
+
+
 def _function(name: str, kind: str, lengths: tuple[str, str, str], nest: list[str], mistake: str) -> str:
     sizes = [f"{kind} {operand}[{length}]" for operand, length in zip("cab", lengths, strict=True)]
     scalar = kind.replace("u", "i")

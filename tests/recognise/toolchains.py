@@ -82,6 +82,7 @@ SOURCE_TOOLCHAINS = {
     "forms.c": CLANG,
     "conditions.c": CLANG,
     "refused.c": CLANG,
+    "rows.c": CLANG,
     "products.cpp": CLANG_CPP,
     "products.f90": FLANG,
     "products.rs": RUSTC,

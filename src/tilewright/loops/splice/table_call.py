@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from tilewright.compiler.interface import SCRATCH_ALIGNMENT
 from tilewright.llvm.build import Function, Module
-from tilewright.llvm.values import INT1, INT8, INT64, POINTER, VOID, Value, int64
+from tilewright.llvm.values import INT1, INT64, POINTER, VOID, Value, int64
 from tilewright.loops.llvm.symbols import Reloaded, Rows, SsaValue, split_rows
 from tilewright.loops.nests.nest import Injective, ProductDimension, Within
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
@@ -322,9 +322,19 @@ MOST_EMPTY = 5
 #: Where the tables of the kernel are.
 _PLACES = {
     **dict.fromkeys(("ab", "bb", "cb", "ak_turn", "bk_turn", "am_shift", "bn_shift"), "zeros"),
-    **{"am": "m.to", "cm": "m.c_to", "bn": "n.to", "cn": "n.c_to", "ak": "k.a", "bk": "k.b"},
-    **{"ak_run": "k.a_run", "bk_run": "k.b_run", "m_count": "m.counts", "n_count": "n.counts"},
-    **{"am_step": "m.steps", "bn_step": "n.steps", "cm_step": "m.c_steps", "cn_step": "n.c_steps"},
+    "am": "m.to",
+    "cm": "m.c_to",
+    "bn": "n.to",
+    "cn": "n.c_to",
+    "ak": "k.a",
+    "bk": "k.b",
+    "ak_run": "k.a_run",
+    "bk_run": "k.b_run",
+    "m_count": "m.counts",
+    "n_count": "n.counts",
+    "am_step": "m.steps",
+    "bn_step": "n.steps",
+    "cm_step": "m.c_steps",
+    "cn_step": "n.c_steps",
 }
 assert set(_PLACES) == set(TABLES)
-
