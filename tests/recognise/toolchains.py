@@ -83,6 +83,7 @@ SOURCE_TOOLCHAINS = {
     "conditions.c": CLANG,
     "refused.c": CLANG,
     "rows.c": CLANG,
+    "convolutions.c": CLANG,
     "products.cpp": CLANG_CPP,
     "products.f90": FLANG,
     "products.rs": RUSTC,

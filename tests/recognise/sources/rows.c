@@ -22,21 +22,6 @@ void into_rows(uint32_t **c, uint32_t **a, uint32_t **b, int m, int n, int k) {
                 c[i][j] += a[i][p] * b[p][j];
 }
 
-// named_rows(f64 *c[m][n], f64 *a[m][k], f64 *b[k][n], int m, int n, int k) replaced mk,kn->mn set
-void named_rows(double **c, double **a, double **b, int m, int n, int k) {
-    for (int i = 0; i < m; i++) {
-        const double *row = a[i];
-        double *to = c[i];
-        for (int j = 0; j < n; j++)
-            to[j] = 0;
-        for (int p = 0; p < k; p++) {
-            const double *from = b[p];
-            for (int j = 0; j < n; j++)
-                to[j] += row[p] * from[j];
-        }
-    }
-}
-
 // transposed_rows(f32 *c[n][m], f32 *a[k][m], f32 *b[n][k], int m, int n, int k) replaced mk,kn->mn set
 void transposed_rows(float **c, float **a, float **b, int m, int n, int k) {
     for (int j = 0; j < n; j++)
@@ -64,6 +49,57 @@ void result_in_rows(float **c, const float *a, const float *b, int m, int n, int
             for (int p = 0; p < k; p++)
                 c[i][j] += alpha * a[i * k + p] * b[p * n + j];
         }
+}
+
+// rows_by_vector(f32 y[m], f32 *a[m][k], f32 x[k], int m, int k) replaced mk,k->m set
+void rows_by_vector(float *y, float **a, const float *x, int m, int k) {
+    for (int i = 0; i < m; i++) {
+        float sum = 0;
+        for (int p = 0; p < k; p++)
+            sum += a[i][p] * x[p];
+        y[i] = sum;
+    }
+}
+
+// rows_of_both(u32 *c[m][n], u32 *a[m][n], int m, int n) any
+void rows_of_both(uint32_t **c, uint32_t **a, int m, int n) {
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++)
+            for (int p = 0; p < m; p++)
+                c[i][j] += a[p][j] * c[p][i % n];
+}
+
+// rows_of_sums(f32 *c[m][n], f32 *a[m+k][k], f32 *b[k][n], int m, int n, int k) any
+void rows_of_sums(float **c, float **a, float **b, int m, int n, int k) {
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++)
+            for (int p = 0; p < k; p++)
+                c[i][j] += a[i + p][p] * b[p][j];
+}
+
+// some_rows(f32 *c[m][n], f32 *a[m][k], f32 *b[k][n], int m, int n, int k) refused
+void some_rows(float **c, float **a, float **b, int m, int n, int k) {
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++)
+            for (int p = 0; p < k; p++)
+                if (b[p][j] != 0)
+                    c[i][j] += a[i][p] * b[p][j];
+}
+
+#ifndef FEW
+// named_rows(f64 *c[m][n], f64 *a[m][k], f64 *b[k][n], int m, int n, int k) replaced mk,kn->mn set
+void named_rows(double **c, double **a, double **b, int m, int n, int k) {
+    for (int i = 0; i < m; i++) {
+        const double *row = a[i];
+        double *to = c[i];
+        for (int j = 0; j < n; j++)
+            to[j] = 0;
+        for (int p = 0; p < k; p++) {
+            const double *from = b[p];
+            for (int j = 0; j < n; j++)
+                to[j] += row[p] * from[j];
+        }
+    }
 }
 
 // rows_of_integers(i32 *c[m][n], i8 *a[m][k], i8 *b[k][n], int m, int n, int k) replaced mk,kn->mn set
@@ -95,16 +131,6 @@ void blocks_of_rows(float **c, float **a, float **b, int m, int n, int k) {
                         c[i][j] += a[i][p] * b[p][j];
 }
 
-// rows_by_vector(f32 y[m], f32 *a[m][k], f32 x[k], int m, int k) replaced mk,k->m set
-void rows_by_vector(float *y, float **a, const float *x, int m, int k) {
-    for (int i = 0; i < m; i++) {
-        float sum = 0;
-        for (int p = 0; p < k; p++)
-            sum += a[i][p] * x[p];
-        y[i] = sum;
-    }
-}
-
 static float *own_a[48], *own_b[48];
 
 // arrays_of_pointers(f32 c[m*n], f32 a[m*k], f32 b[k*n], int m, int n, int k) replaced mk,kn->mn set
@@ -122,37 +148,12 @@ void arrays_of_pointers(float *c, float *a, float *b, int m, int n, int k) {
         }
 }
 
-// rows_of_both(u32 *c[m][n], u32 *a[m][n], int m, int n) any
-void rows_of_both(uint32_t **c, uint32_t **a, int m, int n) {
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < n; j++)
-            for (int p = 0; p < m; p++)
-                c[i][j] += a[p][j] * c[p][i % n];
-}
-
 // lengths_of_rows(f32 *c[m][n], f32 *a[m][k], f32 *b[k][n], i32 x[m]=3, int m, int n, int k>=3) any
 void lengths_of_rows(float **c, float **a, float **b, const int *x, int m, int n, int k) {
     for (int i = 0; i < m; i++)
         for (int j = 0; j < n; j++)
             for (int p = 0; p < x[i]; p++)
                 c[i][j] += a[i][p] * b[p][j];
-}
-
-// rows_of_sums(f32 *c[m][n], f32 *a[m+k][k], f32 *b[k][n], int m, int n, int k) any
-void rows_of_sums(float **c, float **a, float **b, int m, int n, int k) {
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < n; j++)
-            for (int p = 0; p < k; p++)
-                c[i][j] += a[i + p][p] * b[p][j];
-}
-
-// some_rows(f32 *c[m][n], f32 *a[m][k], f32 *b[k][n], int m, int n, int k) refused
-void some_rows(float **c, float **a, float **b, int m, int n, int k) {
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < n; j++)
-            for (int p = 0; p < k; p++)
-                if (b[p][j] != 0)
-                    c[i][j] += a[i][p] * b[p][j];
 }
 
 // triangle_of_rows(f32 *c[m][m], f32 *a[m][k], int m, int k) any
@@ -162,3 +163,4 @@ void triangle_of_rows(float **c, float **a, int m, int k) {
             for (int p = 0; p < k; p++)
                 c[i][j] += a[i][p] * a[j][p];
 }
+#endif

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 from tilewright.compiler.interface import SCRATCH_ALIGNMENT
 from tilewright.compiler.lowering.frame import LOCAL_ALIGNMENT
-from tilewright.llvm.build import Function, Module
+from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.matrix import MatrixAt, add_product, load_matrix, multiply_matrices, store_matrix
 from tilewright.llvm.values import (
@@ -142,6 +142,22 @@ def define_call(
         conditions.require(invariants.exact.right)
         with f.when(conditions.holds):
             call.write(work, kernels)
+    f.ret(Value(INT1, "false"))
+    return taken
+
+
+def define_first(
+    module: Module, name: str, ways: Sequence[tuple[str, tuple[SsaValue, ...]]], context: Context
+) -> tuple[SsaValue, ...]:
+    """A function that calls functions with the values they take, until one of them returns true."""
+    taken = values_of([value for _, values in ways for value in values])
+    attributes = " ".join(filter(None, (module.attributes, context.attributes)))
+    f = module.define(name, INT1, parameters_of(taken), exported=True, attributes=attributes)
+    given = dict(zip(((one.text, one.kind) for one in taken), f.arguments.values(), strict=True))
+    for way, values in ways:
+        done = f.call(Callee(INT1, f"@{way}"), [given[one.text, one.kind] for one in values])
+        with f.when(done):
+            f.ret(Value(INT1, "true"))
     f.ret(Value(INT1, "false"))
     return taken
 

@@ -27,7 +27,7 @@ from tilewright.loops.splice.kernels import EmbeddedKernel
 from tilewright.loops.splice.row_conditions import RowConditions
 from tilewright.loops.splice.table_code import ENTRY, TableCode, chunk_of, put
 from tilewright.loops.splice.table_operands import Side, origin_of, row_pointer, sides_of
-from tilewright.loops.splice.table_plan import LEAST_WORK, LocatedOperand, TablePlan, names_row_pointers
+from tilewright.loops.splice.table_plan import LocatedOperand, TablePlan, names_row_pointers
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.contraction.tables.nest import TABLES
 from tilewright.ops.contraction.tables.op import choose_tables
@@ -67,7 +67,7 @@ def define_table_call(
         counts = {dimension: invariants.count(dimension.extent) for dimension in product.dimensions}
         work = _work(f, counts)
         # Every loop runs, and so every pointer is read by the program.
-        checked.enter_context(f.when(f.icmp("<=", int64(LEAST_WORK), work)))
+        checked.enter_context(f.when(f.icmp("<=", int64(plan.least_work), work)))
         conditions = Conditions(invariants, product, counts)
         reloaded = [symbol for symbol in symbols if isinstance(symbol, Reloaded)]
         if rows:

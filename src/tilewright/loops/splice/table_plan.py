@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tilewright.errors import TilewrightError
 from tilewright.loops.llvm.symbols import Rows, split_rows
 from tilewright.loops.nests.nest import MatrixOperand, MatrixProduct, ProductDimension, Refusal
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
+from tilewright.loops.splice.plan import KernelPlan, ProductStrategy, plan
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.tables.nest import table_instruction
 from tilewright.ops.contraction.tables.problem import TableProduct
@@ -17,6 +19,8 @@ from tilewright.spec.roles import DimensionRole
 
 #: Multiply-adds below which loops are faster than filling tables (a Zen 5, f32: 16 x 16 x 16 loops).
 LEAST_WORK = 1 << 14
+#: The same for products that other kernels compute too, in loops around their calls.
+LEAST_LARGE_WORK = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ class TablePlan:
     machine : whose cache blocks it is cut for.
     m, n, k : the dimensions in the tables, the fastest one last.
     around : the dimensions of loops around the call.
+    least_work : multiply-adds below which something else runs.
     """
 
     product: MatrixProduct
@@ -79,6 +84,7 @@ class TablePlan:
     n: tuple[ProductDimension, ...]
     k: tuple[ProductDimension, ...]
     around: tuple[ProductDimension, ...]
+    least_work: int = LEAST_WORK
 
     @property
     def operands(self) -> tuple[LocatedOperand, LocatedOperand, LocatedOperand]:
@@ -94,6 +100,61 @@ class TablePlan:
 def names_row_pointers(product: MatrixProduct) -> bool:
     """Whether an operand is rows behind pointers."""
     return any(isinstance(one.memory.base, Rows) for one in (product.a, product.b, product.c))
+
+
+def plans(
+    product: MatrixProduct, machine: Machine, strategy: ProductStrategy
+) -> Sequence[KernelPlan | TablePlan] | Refusal:
+    """Select the kernels of a product; of several plans, the first one whose conditions hold at run time runs.
+
+    Tables are for rows behind pointers, for sums that are wider than other kernels keep, and for products
+    of several rows, columns or depths that no stride joins, as convolutions are.
+    """
+    if names_row_pointers(product):
+        found = plan_tables(product, machine)
+        return found if isinstance(found, Refusal) else [found]
+    if is_stencil(product):
+        return Refusal(product.where, STENCIL)
+    usual = plan(product, machine, strategy)
+    if strategy is not ProductStrategy.AUTO or product.triangle is not None:
+        return usual if isinstance(usual, Refusal) else [usual]
+    roles = {one.role for one in product.dimensions}
+    matrix = roles >= {DimensionRole.M, DimensionRole.N, DimensionRole.K}
+    if isinstance(usual, Refusal):
+        found = plan_tables(product, machine)
+        wider = product.acc is not None and product.acc == getattr(product.c, "dtype", None)
+        return usual if isinstance(found, Refusal) or not wider else [found]
+    loops = any(one.role is not DimensionRole.BATCH for one in usual.around)
+    found = plan_tables(product, machine) if loops and matrix else usual
+    if isinstance(found, TablePlan):
+        return [replace(found, least_work=LEAST_LARGE_WORK), usual]
+    return [usual]
+
+
+STENCIL = "is a stencil: results that are next to each other read the same elements, and loops keep them"
+
+
+def is_stencil(product: MatrixProduct) -> bool:
+    """Whether one factor is a window that slides, and no dimension of the other one is in the result.
+
+    >>> from tilewright.loops.nests.nest import Extent, Factor, MemoryObject, Where
+    >>> from tilewright.loops.nests.polynomial import Index
+    >>> y, x, w = (MatrixOperand(MemoryObject(Symbol(name), name), Polynomial(), None) for name in "yxw")
+    >>> eight, none = Polynomial.of(8), Polynomial()
+    >>> rows = ProductDimension(DimensionRole.M, Index("i"), Extent.of(90), eight, none, eight)
+    >>> depths = ProductDimension(DimensionRole.K, Index("k"), Extent.of(5), eight, eight, none)
+    >>> is_stencil(MatrixProduct(x, w, y, (rows, depths), Factor(), Factor(0), None, (), Where("f")))
+    True
+    """
+    roles = {one.role for one in product.dimensions}
+    if roles >= {DimensionRole.M, DimensionRole.N}:
+        return False
+    name = "a" if DimensionRole.M in roles else "b"
+    lanes, depths = (
+        {getattr(one, name) for one in product.dimensions if (one.role is DimensionRole.K) is deep}
+        for deep in (False, True)
+    )
+    return any(lane in (depth, -depth) for lane in lanes for depth in depths)
 
 
 def plan_tables(product: MatrixProduct, machine: Machine) -> TablePlan | Refusal:
