@@ -15,6 +15,7 @@ from recognise.calls import Call, Number, Pointer, evaluated
 
 DTYPES: dict[str, Any] = {
     "f32": np.float32,
+    "f32x": np.float32,
     "f64": np.float64,
     "f16": np.float16,
     "bf16": ml_dtypes.bfloat16,
@@ -40,8 +41,8 @@ SIZES = (
     *((0, 4, 3), (3, 4, 0), (3, 0, 4), (-2, 5, 5), (5, 5, -1)),
 )
 #: Fillings: sums of up to 100 products of them are exact, in eight bits of fraction too where the type has no
-#: more, and no signed integer overflows.
-_REACH = {"f16": 2, "bf16": 1}
+#: more, and no signed integer overflows. Products of "f32x" need float64.
+_REACH = {"f16": 2, "bf16": 1, "f32x": 1 << 20}
 
 
 def drawn(call: Call) -> Iterator[dict[str, int]]:

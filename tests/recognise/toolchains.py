@@ -84,6 +84,7 @@ SOURCE_TOOLCHAINS = {
     "refused.c": CLANG,
     "rows.c": CLANG,
     "convolutions.c": CLANG,
+    "mixed.c": CLANG,
     "products.cpp": CLANG_CPP,
     "products.f90": FLANG,
     "products.rs": RUSTC,

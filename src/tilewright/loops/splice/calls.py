@@ -181,15 +181,18 @@ def read_memory(product: MatrixProduct, invariants: Invariants, checked: ExitSta
 
 
 def values_of(symbols: Iterator[Symbol] | Sequence[Symbol]) -> tuple[SsaValue, ...]:
+    """The program values among symbols, one for each of the program's."""
     found = {(one.text, one.kind): one for one in symbols if isinstance(one, SsaValue)}
     return tuple(found.values())
 
 
 def parameters_of(taken: Sequence[SsaValue]) -> list[tuple[str, Type]]:
+    """The parameters of a function that takes values of the program."""
     return [(f"value.{number}", kind_of(one)) for number, one in enumerate(taken)]
 
 
 def invariants_of(f: Function, taken: Sequence[SsaValue]) -> Invariants:
+    """The values of symbols in a function with these parameters."""
     return Invariants(
         f, {(one.text, one.kind): f.arguments[f"value.{number}"] for number, one in enumerate(taken)}
     )

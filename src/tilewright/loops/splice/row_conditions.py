@@ -1,4 +1,4 @@
-"""Conditions on rows behind pointers: rows of C overlap no other row, no operand, and no table of pointers."""
+"""Conditions on rows behind pointers: those of C overlap no other row, no operand, no table of pointers."""
 
 from __future__ import annotations
 

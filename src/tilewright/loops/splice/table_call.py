@@ -7,7 +7,18 @@ from contextlib import ExitStack, contextmanager
 
 from tilewright.compiler.interface import SCRATCH_ALIGNMENT
 from tilewright.llvm.build import Function, Module
-from tilewright.llvm.values import INT1, INT64, POINTER, VOID, Value, int64
+from tilewright.llvm.convert import Convert
+from tilewright.llvm.values import (
+    INT1,
+    INT64,
+    POINTER,
+    VOID,
+    Value,
+    element_type,
+    int64,
+    memory_type,
+    zero,
+)
 from tilewright.loops.llvm.symbols import Reloaded, Rows, SsaValue, split_rows
 from tilewright.loops.nests.nest import Injective, ProductDimension, Within
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
@@ -25,7 +36,7 @@ from tilewright.loops.splice.calls import (
 from tilewright.loops.splice.conditions import Conditions
 from tilewright.loops.splice.kernels import EmbeddedKernel
 from tilewright.loops.splice.row_conditions import RowConditions
-from tilewright.loops.splice.table_code import ENTRY, TableCode, chunk_of, put
+from tilewright.loops.splice.table_code import ENTRY, TableCode, chunk_of, entry, put
 from tilewright.loops.splice.table_operands import Side, origin_of, row_pointer, sides_of
 from tilewright.loops.splice.table_plan import LocatedOperand, TablePlan, names_row_pointers
 from tilewright.macro.blocking import Blocking
@@ -206,6 +217,10 @@ class _TableCall:
                 (f"{letter}.to", f"{letter}.c_to"), f.mul(panels, width)
             )  # lanes of the operand and of C
             lengths |= dict.fromkeys((f"{letter}.counts", f"{letter}.steps", f"{letter}.c_steps"), panels)
+        if self.plan.narrows:
+            elements = f.mul(self.sizes["m"], self.sizes["n"])
+            kept = f.ceildiv(f.mul(elements, self.plan.problem.sums.size), int64(ENTRY))
+            lengths |= {"sums": kept, "m.sums": self.sizes["m"], "n.sums": self.sizes["n"]}
         most = f.maximum(self.sizes["k"], f.maximum(self._panels["m"], self._panels["n"]))
         return lengths | {"zeros": f.add(most, 1)}
 
@@ -229,13 +244,18 @@ class _TableCall:
         for side in sides_of(self.plan):
             for name in side.operands:
                 self._fill(side, operands[name], self.tables[f"{side.letter}.{name}"])
+        if self.plan.narrows:
+            for letter, step in (("m", self.sizes["n"]), ("n", int64(1))):
+                with f.loop(int64(0), self.sizes[letter], int64(1)) as index:
+                    put(f, f.mul(index, step), self.tables[f"{letter}.sums"], index)
         for name in "ab":
             f.call(self._code.runs, [self.tables[f"k.{name}"], self.sizes["k"], self.tables[f"k.{name}_run"]])
         for side in sides_of(self.plan)[:2]:
             letter, part = side.letter, self._part(side)
             width, unit = self._width(letter)
             sizes = [self.sizes[letter], part, int64(width), chunk_of(f, part, width, unit)]
-            names = (*side.operands, "to", "c_to", "counts", "steps", "c_steps")
+            result = "sums" if self.plan.narrows else "c"
+            names = (side.operands[0], result, "to", "c_to", "counts", "steps", "c_steps")
             f.call(self._code.panels, [*sizes, *(self.tables[f"{letter}.{name}"] for name in names)])
 
     def rows(self) -> RowConditions:
@@ -275,9 +295,10 @@ class _TableCall:
         f, product, sums = self.f, self.plan.product, self.plan.problem.sums
         up = f.add(f.ptrtoint(block), SCRATCH_ALIGNMENT - 1)
         ahead = f.sub(f.and_(up, int64(-SCRATCH_ALIGNMENT)), f.ptrtoint(block))
+        alpha, beta = (factor_value(f, self.invariants, one, sums) for one in (product.alpha, product.beta))
         given = {
-            "alpha": factor_value(f, self.invariants, product.alpha, sums),
-            "beta": factor_value(f, self.invariants, product.beta, sums),
+            "alpha": alpha,
+            "beta": zero(element_type(sums)) if self.plan.narrows else beta,
             "scratch": f.at(block, ahead),
             "batch": int64(1),
             "m": f.mul(self._panels["m"], self._cut.mr),
@@ -289,7 +310,27 @@ class _TableCall:
         with self._around() as pointers:
             callee = f.module.declare(self._kernel.name, VOID, [kind for _, kind in self._kernel.arguments])
             whole = given | pointers
+            if self.plan.narrows:
+                whole["out"] = self.tables["sums"]
             f.call(callee, [whole[name] for name, _ in self._kernel.arguments])
+            if self.plan.narrows:
+                self._store_sums(pointers["out"], beta)
+
+    def _store_sums(self, out: Value, beta: Value) -> None:
+        """Convert final sums to the type of C, once."""
+        f, tables, sums = self.f, self.tables, self.plan.problem.sums
+        c = self.plan.operands[2].dtype
+        convert, some = Convert(f, half=False), f.not_equal(beta, zero(element_type(sums)))
+        with f.loop(int64(0), self.sizes["m"], int64(1)) as row:
+            begin, first = entry(f, tables["m.c"], row), f.mul(row, self.sizes["n"])
+            with f.loop(int64(0), self.sizes["n"], int64(1)) as column:
+                source = f.at(tables["sums"], f.mul(f.add(first, column), sums.size))
+                place = f.at(out, f.mul(f.add(begin, entry(f, tables["n.c"], column)), c.size))
+                value = f.load(element_type(sums), source, sums.size)
+                with f.once_if(some, [value]) as ((final,), advance):
+                    old = convert(f.load(memory_type(c), place, c.size), c, sums)
+                    advance([f.plus(final, f.times(beta, old))])
+                f.store(convert(advance.results[0], sums, c), place, c.size)
 
     @contextmanager
     def _around(self) -> Iterator[dict[str, Value]]:

@@ -1,4 +1,4 @@
-"""Kernel selection for products whose operands are located by tables: rows behind pointers, several depths."""
+"""Kernel selection for products by tables: rows behind pointers, wider sums, several depths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.tables.nest import table_instruction
 from tilewright.ops.contraction.tables.problem import TableProduct
 from tilewright.records import dataclass
-from tilewright.spec.dtype import DType
+from tilewright.spec.dtype import ACCUMULATORS, F32, DType, accumulator
 from tilewright.spec.roles import DimensionRole
 
 #: Multiply-adds below which loops are faster than filling tables (a Zen 5, f32: 16 x 16 x 16 loops).
@@ -87,6 +87,11 @@ class TablePlan:
     least_work: int = LEAST_WORK
 
     @property
+    def narrows(self) -> bool:
+        """Whether C is narrower than the sums, which are kept beside it until they are final."""
+        return self.problem.sums != self.product.c.dtype
+
+    @property
     def operands(self) -> tuple[LocatedOperand, LocatedOperand, LocatedOperand]:
         """A, B and C."""
         product = self.product
@@ -105,7 +110,7 @@ def names_row_pointers(product: MatrixProduct) -> bool:
 def plans(
     product: MatrixProduct, machine: Machine, strategy: ProductStrategy
 ) -> Sequence[KernelPlan | TablePlan] | Refusal:
-    """Select the kernels of a product; of several plans, the first one whose conditions hold at run time runs.
+    """Select the kernels of a product: of several plans, the first one runs whose conditions hold.
 
     Tables are for rows behind pointers, for sums that are wider than other kernels keep, and for products
     of several rows, columns or depths that no stride joins, as convolutions are.
@@ -122,13 +127,17 @@ def plans(
     matrix = roles >= {DimensionRole.M, DimensionRole.N, DimensionRole.K}
     if isinstance(usual, Refusal):
         found = plan_tables(product, machine)
-        wider = product.acc is not None and product.acc == getattr(product.c, "dtype", None)
-        return usual if isinstance(found, Refusal) or not wider else [found]
-    loops = any(one.role is not DimensionRole.BATCH for one in usual.around)
+        return usual if isinstance(found, Refusal) or not _widens(found) else [found]
+    loops = not usual.intrinsic and any(one.role is not DimensionRole.BATCH for one in usual.around)
     found = plan_tables(product, machine) if loops and matrix else usual
     if isinstance(found, TablePlan):
         return [replace(found, least_work=LEAST_LARGE_WORK), usual]
     return [usual]
+
+
+def _widens(plan: TablePlan) -> bool:
+    """Whether sums are wider than those of the kernels without tables."""
+    return plan.problem.sums != accumulator(plan.problem.dtype, plan.problem.b_dtype)
 
 
 STENCIL = "is a stencil: results that are next to each other read the same elements, and loops keep them"
@@ -169,11 +178,11 @@ def plan_tables(product: MatrixProduct, machine: Machine) -> TablePlan | Refusal
     a, b, c = (operand.dtype for operand in (product.a, product.b, product.c))
     if a is None or b is None or c is None:
         return Refusal(product.where, "has elements of unknown type")
-    acc = c if product.acc is None else product.acc
-    if acc.is_integer != c.is_integer or (acc.bits > c.bits and not acc.is_integer):
-        return Refusal(product.where, f"sums in {acc} what it stores as {c} behind pointers")
     try:
-        problem = TableProduct(a, b_dtype=b, sums=c)
+        sums = _sums(product, c)
+        if sums is None:
+            return Refusal(product.where, f"sums in {product.acc} what it stores as {c}")
+        problem = TableProduct(a, b_dtype=b, sums=sums)
         table_instruction(problem.sums, machine)
     except TilewrightError as error:
         return Refusal(product.where, f"has no kernel: {error}")
@@ -183,7 +192,7 @@ def plan_tables(product: MatrixProduct, machine: Machine) -> TablePlan | Refusal
         return Refusal(product.where, f"scales sums of {c} by a number that {c} cannot represent")
     if _columns_adjacent(product, DimensionRole.M) and not _columns_adjacent(product, DimensionRole.N):
         product = _transposed(product)
-        problem = TableProduct(b, b_dtype=a, sums=c)
+        problem = TableProduct(b, b_dtype=a, sums=sums)
     roles = {role: [one for one in product.dimensions if one.role is role] for role in DimensionRole}
     found = TablePlan(
         product,
@@ -196,6 +205,19 @@ def plan_tables(product: MatrixProduct, machine: Machine) -> TablePlan | Refusal
     )
     reason = _check_rows(found)
     return found if reason is None else Refusal(product.where, reason)
+
+
+def _sums(product: MatrixProduct, c: DType) -> DType | None:
+    """The type of the kernel's sums: no narrower than the program's; None if there is none.
+
+    Integers are right modulo a power of two in as many bits as C has.
+    """
+    acc = c if product.acc is None else product.acc
+    if acc.is_integer != c.is_integer:
+        return None
+    if c.is_integer:
+        return c if c in ACCUMULATORS else None
+    return max((acc, c, F32), key=lambda dtype: dtype.bits)
 
 
 def _columns_adjacent(product: MatrixProduct, role: DimensionRole) -> bool:
