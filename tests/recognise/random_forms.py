@@ -146,6 +146,38 @@ def rows(random: Random, name: str) -> str:
     return f"{note}{comment}\n{head} {{\n    " + "\n    ".join(nest) + "\n}\n"
 
 
+def windows(random: Random, name: str) -> str:
+    """Convolutions: two dimensions of the input that slide, channels and a batch, or some of these."""
+    kind = random.choice(list(TYPES))
+    stride, spread = random.choice([1, 1, 2]), random.choice([1, 1, 2])
+    counts = {"i": "7", "j": "n", "d": "3", "e": random.choice(["1", "3", "5"]), "c": "6", "o": "m", "b": "2"}
+    roles = ["i", "j", "d", "e", *random.choice(["co", "co", "cob", "c", "o", ""])]
+    height, width = f"{7 * stride + 2 * spread}", f"({stride} * n + {4 * spread})"
+
+    def places(*axes: tuple[str, str, str]) -> str:
+        """The offset of an element by rows: index, its expression, and the length of the axis."""
+        text = "0"
+        for index, place, length in axes:
+            if all(one in roles for one in index):
+                text = f"({text}) * {length} + {place}"
+        return text
+
+    y = places(("b", "b", "2"), ("o", "o", "m"), ("i", "i", "7"), ("j", "j", "n"))
+    rows, columns = f"{stride} * i + {spread} * d", f"{stride} * j + {spread} * e"
+    x = places(("b", "b", "2"), ("c", "c", "6"), ("i", rows, height), ("j", columns, width))
+    w = places(("o", "o", "m"), ("c", "c", "6"), ("d", "d", "3"), ("e", "e", counts["e"]))
+    if "o" not in roles and random.random() < 1 / 2:
+        w = f"({w}) + c" if "c" in roles else w
+    sizes = f"{kind} y[2*m*7*n+1], {kind} x[12*{height}*{width}+1], {kind} w[m*18*{counts['e']}+18*5+7]"
+    heads = [f"for (int {index} = 0; {index} < {counts[index]}; {index}++)" for index in roles]
+    shuffled = random.sample(heads, len(heads))
+    nest = [*shuffled, f"y[{y}] {random.choice(['+=', '-='])} x[{x}] * w[{w}];"]
+    element = TYPES[kind]
+    comment = f"// {name}({sizes}, int m>=1, int n>=1) any"
+    head = f"void {name}({element} *y, {element} *x, {element} *w, int m, int n)"
+    return f"{comment}\n{head} {{\n    " + "\n    ".join(nest) + "\n}\n"
+
+
 def _function(name: str, kind: str, lengths: tuple[str, str, str], nest: list[str], mistake: str) -> str:
     sizes = [f"{kind} {operand}[{length}]" for operand, length in zip("cab", lengths, strict=True)]
     scalar = kind.replace("u", "i")
