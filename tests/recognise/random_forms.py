@@ -132,13 +132,13 @@ def rows(random: Random, name: str) -> str:
     loops = [f"for (int {index} = 0; {index} < {bound}; {index}++)" for index, bound in sizes.items()]
     form = random.choice(["memory", "memory", "zero", "scalar"])
     term = f"{random.choice(['', '', 'alpha * '])}{elements['a']} * {elements['b']}{factor}"
-    outer, inner = random.sample(loops[:2], 2), loops[2]
+    outside, depth = random.sample(loops[:2], 2), loops[2]
     if form == "memory":
         nest = [*random.sample(loops, 3), f"{elements['c']} {random.choice(['+=', '-='])} {term};"]
     elif form == "zero":
-        nest = [*outer, f"{{ {elements['c']} = 0; {inner} {elements['c']} += {term}; }}"]
+        nest = [*outside, f"{{ {elements['c']} = 0; {depth} {elements['c']} += {term}; }}"]
     else:
-        nest = [*outer, f"{{ {TYPES[kind]} sum = 0; {inner} sum += {term}; {elements['c']} = sum; }}"]
+        nest = [*outside, f"{{ {TYPES[kind]} sum = 0; {depth} sum += {term}; {elements['c']} = sum; }}"]
     scalar = kind.replace("u", "i")
     comment = f"// {name}({', '.join(arguments)}, int m, int n, int k, {scalar} alpha=3) any"
     head = f"void {name}({', '.join(parameters)}, int m, int n, int k, {TYPES[kind]} alpha)"

@@ -78,8 +78,8 @@ void conv3d_of_batch(int32_t *y, const int8_t *x, const int8_t *w, int m, int n)
                                             w[(((o * 4 + c) * 3 + dh) * 3 + di) * 3 + dj];
 }
 
-// conv_of_groups(u32 y[2*m*5*n], u32 x[2*6*7*(n+4)], u32 w[2*m*6*15], int m>=0, int n>=0) any
-void conv_of_groups(uint32_t *y, const uint32_t *x, const uint32_t *w, int m, int n) {
+// conv_of_groups(u32 y[2*m*5*n], u32 x[2*6*7*(n+4)], u32 w[2*m*6*15] alone, int m>=0, int n>=0) any
+void conv_of_groups(uint32_t *y, const uint32_t *x, const uint32_t *restrict w, int m, int n) {
     for (int g = 0; g < 2; g++)
         for (int o = 0; o < m; o++)
             for (int i = 0; i < 5; i++)

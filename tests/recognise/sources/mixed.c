@@ -90,6 +90,14 @@ void bytes_in_int64(int64_t *c, const uint8_t *a, const int8_t *b, int m, int n,
         }
 }
 
+// adjacent_in_int64(i64 c[m*n], i32 a[m*k], i32 b[k*n], int m, int n, int k) refused
+void adjacent_in_int64(int64_t *c, const int32_t *a, const int32_t *b, int m, int n, int k) {
+    for (int i = 0; i < m; i++)
+        for (int p = 0; p < k; p++)
+            for (int j = 0; j < n; j++)
+                c[i * n + j] += (int64_t)a[i * k + p] * b[p * n + j];
+}
+
 // wrapping(i64 c[m*n], i32 a[m*k], i32 b[k*n], int m, int n, int k) any
 void wrapping(int64_t *c, const int32_t *a, const int32_t *b, int m, int n, int k) {
     for (int i = 0; i < m; i++)

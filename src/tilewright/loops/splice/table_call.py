@@ -89,9 +89,9 @@ def define_table_call(
                     conditions.injective()
         else:
             conditions.write()
-            for symbol in reloaded:
-                if symbol.base == product.c.memory.base or not product.c.memory.private:
-                    conditions.unwritten(symbol)
+            for one in reloaded:
+                if one.base == product.c.memory.base or not product.c.memory.private:
+                    conditions.unwritten(one)
         for symbol in symbols:
             invariants.raw(symbol)
         conditions.require(invariants.exact.right)

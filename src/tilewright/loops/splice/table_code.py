@@ -163,8 +163,8 @@ class TableCode:
                 for sign in (1, -1)
             )
             ends.append((low[0], high[1]))
-        (low, high), (other_low, other_high) = ends
-        with f.when(f.or_(f.icmp("<=", high, other_low), f.icmp("<=", other_high, low))):
+        (first, last), (other_first, other_last) = ends
+        with f.when(f.or_(f.icmp("<=", last, other_first), f.icmp("<=", other_last, first))):
             f.ret(Value(INT1, "true"))
         with f.loop(int64(0), g["count"], int64(1)) as place:
             begin, end = row("", entry(f, g["at"], place))
