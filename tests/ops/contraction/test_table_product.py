@@ -1,4 +1,4 @@
-"""Kernels that take tables, alpha and beta: elements are widened to the type of the sums when they are packed."""
+"""Kernels that take tables, alpha and beta: packing widens elements to the type of the sums."""
 
 from __future__ import annotations
 
@@ -53,4 +53,4 @@ def test_sums_hold_elements() -> None:
     with pytest.raises(UnsupportedDtype, match="f32"):
         TableProduct("f64", sums="f32")
     with pytest.raises(UnsupportedDtype):
-        TableProduct("f32", sums="bf16")  # type: ignore[arg-type]
+        TableProduct("f32", sums="bf16")
