@@ -42,6 +42,7 @@ KERNELS = {
     "syr2k": "",
     "products": "factors = 2",
     "contraction": 'subscripts = "ij,jk->ik"\nsizes = {i = 8, j = 4, k = 6}',
+    "table_product": 'sums = "f64"',
     "trmm": 'side = "right"',
 }
 SPEC = 'library = "all"\nprefix = "all_"\n' + "".join(

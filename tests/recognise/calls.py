@@ -17,12 +17,16 @@ _COMMENT = re.compile(
 _POINTER = re.compile(
     r"(?P<dtype>\w+) (?P<scope>@?)(?P<name>\w+)\[(?P<length>[^\]]+)\](?:=(?P<value>-?\d+))?(?P<alone> alone)?"
 )
+_ROWS = re.compile(r"(?P<dtype>\w+) \*(?P<name>\w+)\[(?P<count>[^\]]+)\]\[(?P<length>[^\]]+)\]")
 _NUMBER = re.compile(r"(?P<reference>&?)(?P<dtype>\w+) (?P<name>\w+)(?:>=(?P<least>\d+)|=(?P<value>.+))?")
 
 
 @dataclass(frozen=True)
 class Pointer:
-    """An array of so many elements; `value`: all of them are that. `alone`: it may overlap no other."""
+    """An array of so many elements; `value`: all of them are that. `alone`: it may overlap no other.
+
+    `rows`: it is a table of pointers to so many rows.
+    """
 
     dtype: str
     name: str
@@ -30,6 +34,7 @@ class Pointer:
     value: int | None
     alone: bool
     is_global: bool
+    rows: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,10 @@ def _expanded(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _argument(text: str) -> Pointer | Number:
+    rows = _ROWS.fullmatch(text.strip())
+    if rows is not None:
+        length = f"({rows['count']})*({rows['length']})"
+        return Pointer(rows["dtype"], rows["name"], length, None, False, False, rows["count"])
     pointer, number = _POINTER.fullmatch(text.strip()), _NUMBER.fullmatch(text.strip())
     if pointer is not None:
         value = None if pointer["value"] is None else int(pointer["value"])

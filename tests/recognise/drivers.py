@@ -15,6 +15,7 @@ from recognise.calls import Call, Number, Pointer, evaluated
 
 DTYPES: dict[str, Any] = {
     "f32": np.float32,
+    "f32x": np.float32,
     "f64": np.float64,
     "f16": np.float16,
     "bf16": ml_dtypes.bfloat16,
@@ -40,8 +41,8 @@ SIZES = (
     *((0, 4, 3), (3, 4, 0), (3, 0, 4), (-2, 5, 5), (5, 5, -1)),
 )
 #: Fillings: sums of up to 100 products of them are exact, in eight bits of fraction too where the type has no
-#: more, and no signed integer overflows.
-_REACH = {"f16": 2, "bf16": 1}
+#: more, and no signed integer overflows. Products of "f32x" need float64.
+_REACH = {"f16": 2, "bf16": 1, "f32x": 1 << 20}
 
 
 def drawn(call: Call) -> Iterator[dict[str, int]]:
@@ -63,12 +64,19 @@ class Operands:
     call, sizes : the function, and what is drawn.
     guarded : each array ends where a page follows that may not be touched.
     touching : the second array begins where the first one ends, less so many elements; None: each by itself.
+    nearer : rows behind pointers begin so many elements earlier than where the row before them ends.
     """
 
     def __init__(
-        self, call: Call, sizes: Mapping[str, int], *, guarded: bool = False, touching: int | None = None
+        self,
+        call: Call,
+        sizes: Mapping[str, int],
+        *,
+        guarded: bool = False,
+        touching: int | None = None,
+        nearer: int = 0,
     ) -> None:
-        self.call = call
+        self.call, self._nearer = call, nearer
         self.numbers = dict(sizes)
         for part in call.arguments:
             if isinstance(part, Number) and part.value is not None and part.dtype[0] == "i":
@@ -126,7 +134,8 @@ class Operands:
 
     def _passed(self, part: Pointer | Number) -> Any:
         if isinstance(part, Pointer):
-            return ctypes.c_void_p(self.arrays[part.name].ctypes.data)
+            array = self.arrays[part.name]
+            return ctypes.c_void_p(self._table(part, array).ctypes.data if part.rows else array.ctypes.data)
         kind = NUMBERS[part.dtype]
         value = self.numbers[part.name] if part.name in self.numbers else float(part.value or 0)
         number = kind(value)
@@ -134,6 +143,15 @@ class Operands:
             return number
         self._memory.append(number)
         return ctypes.byref(number)
+
+    def _table(self, part: Pointer, array: Array) -> Array:
+        """Pointers to the rows of an array, which are in no order; behind them there is none."""
+        count = max(0, evaluated(part.rows, self.numbers))
+        pitch = (array.size // count - self._nearer if count else 0) * array.itemsize
+        places = np.random.default_rng(count).permutation(count) if count > 2 else np.arange(count)
+        table = np.append(array.ctypes.data + places * pitch, 8).astype(np.uint64)
+        self._memory.append(table)
+        return table
 
     def _global(self, library: ctypes.CDLL, name: str) -> Array:
         array = self.arrays[name]
@@ -155,6 +173,10 @@ def differences(call: Call, original: ctypes.CDLL, replaced: ctypes.CDLL) -> lis
         expected = Operands(call, sizes).run(original)
         results = Operands(call, sizes, guarded=True).run(replaced)
         found += [f"{call.function} {sizes}: {name}" for name in _unequal(expected, results)]
+        if any(isinstance(part, Pointer) and part.rows for part in call.arguments):
+            expected = Operands(call, sizes, nearer=1).run(original)
+            results = Operands(call, sizes, nearer=1).run(replaced)
+            found += [f"{call.function} {sizes}, close rows: {name}" for name in _unequal(expected, results)]
         for elements in _overlaps(call, sizes):
             expected = Operands(call, sizes, touching=elements).run(original)
             results = Operands(call, sizes, touching=elements).run(replaced)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tilewright.loops.opt.records import Remark
 
-_OPERAND = re.compile(r"(?P<name>[%@]?[\w.$]+)\[(?P<letters>[\w,]*)\]")
+_OPERAND = re.compile(r"(?P<name>[%@]?[\w.$]+|\[[^\]]*\])\[(?P<letters>[\w,]*)\]")
 
 
 def found_in(remarks: Sequence[Remark], function: str) -> str:

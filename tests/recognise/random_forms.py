@@ -90,6 +90,94 @@ def blocked(random: Random, name: str) -> str:
     return _function(name, kind, ("m*n", "k*m", "k*n"), nest, mistake)
 
 
+def rows(random: Random, name: str) -> str:
+    """C += A·B where some operands are rows behind pointers; loops in any order."""
+    kind = random.choice(list(TYPES))
+    sizes = {"i": "m", "j": "n", "p": "k"}
+    subscripts = {
+        operand: random.sample(pair, 2) for operand, pair in (("c", "ij"), ("a", "ip"), ("b", "pj"))
+    }
+    behind = random.choice(["c", "a", "b", "ab", "ca", "cb", "cab", "cab", "cab"])
+    mistake = random.choice(["", "", "", "both", "own", "hole", "other"])
+    arguments, parameters, elements = [], [], {}
+    for operand, (outer, inner) in subscripts.items():
+        first, step, column = (
+            random.choice([0, 0, 1, 3]),
+            random.choice([1, 1, 1, 2]),
+            random.choice([0, 0, 2]),
+        )
+        row = f"{outer} * {step} + {first}"
+        if mistake == "both" and operand == behind[-1]:
+            row = f"{outer} + {inner}"
+        count, width = "2*m+2*n+2*k+3", "9*m+9*n+9*k+2"
+        if operand in behind:
+            arguments.append(f"{kind} *{operand}[{count}][{width}]")
+            parameters.append(f"{TYPES[kind]} **{operand}")
+            elements[operand] = f"{operand}[{row}][{inner} + {column}]"
+        else:
+            arguments.append(f"{kind} {operand}[({count})*({width})]")
+            parameters.append(f"{TYPES[kind]} *{operand}")
+            elements[operand] = f"{operand}[({row}) * (9 * m + 9 * n + 9 * k + 2) + {inner} + {column}]"
+    factor = {"own": " * c[0][0]" if "c" in behind else " * c[0]", "hole": " * (i != 3)"}.get(mistake, "")
+    if mistake in ("own", "other"):
+        kind, arguments, parameters = (
+            "u32",
+            *(
+                [text.replace(word, new) for text in texts]
+                for texts, word, new in ((arguments, kind, "u32"), (parameters, TYPES[kind], TYPES["u32"]))
+            ),
+        )
+    if mistake == "other":
+        elements["a"] = elements["a"].replace("i", "j", 1)
+    loops = [f"for (int {index} = 0; {index} < {bound}; {index}++)" for index, bound in sizes.items()]
+    form = random.choice(["memory", "memory", "zero", "scalar"])
+    term = f"{random.choice(['', '', 'alpha * '])}{elements['a']} * {elements['b']}{factor}"
+    outside, depth = random.sample(loops[:2], 2), loops[2]
+    if form == "memory":
+        nest = [*random.sample(loops, 3), f"{elements['c']} {random.choice(['+=', '-='])} {term};"]
+    elif form == "zero":
+        nest = [*outside, f"{{ {elements['c']} = 0; {depth} {elements['c']} += {term}; }}"]
+    else:
+        nest = [*outside, f"{{ {TYPES[kind]} sum = 0; {depth} sum += {term}; {elements['c']} = sum; }}"]
+    scalar = kind.replace("u", "i")
+    comment = f"// {name}({', '.join(arguments)}, int m, int n, int k, {scalar} alpha=3) any"
+    head = f"void {name}({', '.join(parameters)}, int m, int n, int k, {TYPES[kind]} alpha)"
+    note = f"/* {mistake} */\n" if mistake else ""
+    return f"{note}{comment}\n{head} {{\n    " + "\n    ".join(nest) + "\n}\n"
+
+
+def windows(random: Random, name: str) -> str:
+    """Convolutions: two dimensions of the input that slide, channels and a batch, or some of these."""
+    kind = random.choice(list(TYPES))
+    stride, spread = random.choice([1, 1, 2]), random.choice([1, 1, 2])
+    counts = {"i": "7", "j": "n", "d": "3", "e": random.choice(["1", "3", "5"]), "c": "6", "o": "m", "b": "2"}
+    roles = ["i", "j", "d", "e", *random.choice(["co", "co", "cob", "c", "o", ""])]
+    height, width = f"{7 * stride + 2 * spread}", f"({stride} * n + {4 * spread})"
+
+    def places(*axes: tuple[str, str, str]) -> str:
+        """The offset of an element by rows: index, its expression, and the length of the axis."""
+        text = "0"
+        for index, place, length in axes:
+            if all(one in roles for one in index):
+                text = f"({text}) * {length} + {place}"
+        return text
+
+    y = places(("b", "b", "2"), ("o", "o", "m"), ("i", "i", "7"), ("j", "j", "n"))
+    rows, columns = f"{stride} * i + {spread} * d", f"{stride} * j + {spread} * e"
+    x = places(("b", "b", "2"), ("c", "c", "6"), ("i", rows, height), ("j", columns, width))
+    w = places(("o", "o", "m"), ("c", "c", "6"), ("d", "d", "3"), ("e", "e", counts["e"]))
+    if "o" not in roles and random.random() < 1 / 2:
+        w = f"({w}) + c" if "c" in roles else w
+    sizes = f"{kind} y[2*m*7*n+1], {kind} x[12*{height}*{width}+1], {kind} w[m*18*{counts['e']}+18*5+7]"
+    heads = [f"for (int {index} = 0; {index} < {counts[index]}; {index}++)" for index in roles]
+    shuffled = random.sample(heads, len(heads))
+    nest = [*shuffled, f"y[{y}] {random.choice(['+=', '-='])} x[{x}] * w[{w}];"]
+    element = TYPES[kind]
+    comment = f"// {name}({sizes}, int m>=1, int n>=1) any"
+    head = f"void {name}({element} *y, {element} *x, {element} *w, int m, int n)"
+    return f"{comment}\n{head} {{\n    " + "\n    ".join(nest) + "\n}\n"
+
+
 def _function(name: str, kind: str, lengths: tuple[str, str, str], nest: list[str], mistake: str) -> str:
     sizes = [f"{kind} {operand}[{length}]" for operand, length in zip("cab", lengths, strict=True)]
     scalar = kind.replace("u", "i")

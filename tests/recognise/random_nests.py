@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from recognise.calls import evaluated
-from recognise.random_forms import blocked, triangle
+from recognise.random_forms import blocked, rows, triangle, windows
 
 #: Element types of A and B, of C and of sums: names in comments and in C. Sums of unsigned integers may wrap.
 TYPES = {
@@ -270,6 +270,8 @@ def source(seed: int, count: int) -> str:
     """A C file of so many functions."""
     random = Random(seed)
     head = "/* Drawn by random_nests.py. */\n\n#include <stdint.h>\n\n"
-    forms = (lambda random, name: draw(random, name).text, triangle, blocked)
-    drawn = (random.choices(forms, weights=(6, 1, 1))[0](random, f"f{number}") for number in range(count))
+    forms = (lambda random, name: draw(random, name).text, triangle, blocked, rows, windows)
+    drawn = (
+        random.choices(forms, weights=(6, 1, 1, 2, 2))[0](random, f"f{number}") for number in range(count)
+    )
     return head + "\n".join(drawn)

@@ -25,6 +25,7 @@ FOLDER = Path(__file__).parent / "ir"
 #: What is stored of each source: what its compiler writes, which is shaped or has its calls inlined.
 STORED: dict[str, Callable[[Any, Any], None] | None] = {
     "forms.c": shape_loops,
+    "rows.c": shape_loops,
     "products.f90": None,
     "products.rs": inline_calls,
 }

@@ -38,7 +38,16 @@ FEW = {
     "orders.c": {
         *("ijp_rrr", "ipj_rrc", "jip_rcr", "jpi_rcc"),
         *("pij_crr", "pji_crc", "ijp_ccr", "ipj_ccc"),
-    }
+    },
+    "rows.c": {
+        *("row_pointers", "into_rows", "transposed_rows", "one_in_rows", "result_in_rows"),
+        *("rows_by_vector", "rows_of_sums", "some_rows", "rows_of_both"),
+    },
+    "mixed.c": {
+        *("in_double", "onto_float", "into_double"),
+        *("behind_pointers", "float_products", "float_and_double"),
+    },
+    "convolutions.c": {"conv2d", "stencil", "filter", "impulse_response", "channel_by_channel"},
 }
 
 

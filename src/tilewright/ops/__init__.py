@@ -21,6 +21,7 @@ OPS.add("syrk", "tilewright.ops.triangular.op:SYRK")
 OPS.add("syr2k", "tilewright.ops.triangular.op:SYR2K")
 OPS.add("products", "tilewright.ops.sum_of_products.op:PRODUCTS")
 OPS.add("contraction", "tilewright.ops.contraction.op:CONTRACTION")
+OPS.add("table_product", "tilewright.ops.contraction.tables.op:TABLE_PRODUCT")
 OPS.add("trmm", "tilewright.ops.triangular.op:TRMM")
 
 PACKED_METHODS.add("unpack", "tilewright.ops.packing.call:unpack")

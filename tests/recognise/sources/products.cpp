@@ -1,8 +1,10 @@
 // Products as C++ writes them: templates, accessors, views, std::vector, lambdas, references.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -148,7 +150,7 @@ void caught_out_of_range(uint32_t *c, const uint32_t *a, const uint32_t *b, int 
     }
 }
 
-// rows_of_vectors(f32 c[n*n], f32 a[n*n], f32 b[n*n], int n>=0) refused
+// rows_of_vectors(f32 c[n*n], f32 a[n*n], f32 b[n*n], int n>=0) replaced mk,kn->mn
 void rows_of_vectors(float *c, const float *a, const float *b, int n) {
     std::vector<std::vector<float>> left, right, sums;
     for (int i = 0; i < n; ++i) {
@@ -162,5 +164,40 @@ void rows_of_vectors(float *c, const float *a, const float *b, int n) {
                 sums[i][j] += left[i][p] * right[p][j];
     for (int i = 0; i < n * n; ++i)
         c[i] = sums[i / n][i % n];
+}
+
+// sizes_of_vectors(f32 c[n*n], f32 a[n*n], f32 b[n*n], int n>=0) replaced mk,kn->mn set
+void sizes_of_vectors(float *c, const float *a, const float *b, int n) {
+    using Rows = std::vector<std::vector<float>>;
+    Rows left, right, sums;
+    for (int i = 0; i < n; ++i) {
+        left.emplace_back(a + i * n, a + i * n + n);
+        right.emplace_back(b + i * n, b + i * n + n);
+        sums.emplace_back(n, 0.0f);
+    }
+    for (std::size_t i = 0; i < left.size(); ++i)
+        for (std::size_t j = 0; j < right[0].size(); ++j) {
+            float sum = 0;
+            for (std::size_t p = 0; p < right.size(); ++p)
+                sum += left[i][p] * right[p][j];
+            sums[i][j] = sum;
+        }
+    for (int i = 0; i < n * n; ++i)
+        c[i] = sums[i / n][i % n];
+}
+
+// owned_rows(f64 c[n*n], f64 a[n*n], f64 b[n*n], int n>=0) replaced mk,kn->mn
+void owned_rows(double *c, const double *a, const double *b, int n) {
+    std::vector<std::unique_ptr<double[]>> left(n), right(n);
+    for (int i = 0; i < n; ++i) {
+        left[i] = std::make_unique<double[]>(n);
+        right[i] = std::make_unique<double[]>(n);
+        std::copy(a + i * n, a + i * n + n, left[i].get());
+        std::copy(b + i * n, b + i * n + n, right[i].get());
+    }
+    for (int i = 0; i < n; ++i)
+        for (int p = 0; p < n; ++p)
+            for (int j = 0; j < n; ++j)
+                c[i * n + j] += left[i][p] * right[p][j];
 }
 }

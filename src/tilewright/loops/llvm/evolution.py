@@ -12,7 +12,14 @@ from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
 from tilewright.loops.llvm.facts import Facts, bits_of
 from tilewright.loops.llvm.instruction import Instruction, read_instruction
 from tilewright.loops.llvm.module import FunctionDefinition, ParsedModule
-from tilewright.loops.llvm.symbols import Computed, IntegerOperation, Reloaded, SsaValue
+from tilewright.loops.llvm.symbols import (
+    Computed,
+    IntegerOperation,
+    Reloaded,
+    Rows,
+    SsaValue,
+    names_rows,
+)
 from tilewright.loops.llvm.type_layout import DataLayout
 from tilewright.loops.nests.nest import Extent, Within
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
@@ -74,6 +81,8 @@ class Evolutions(ABC):
         self.extents: dict[str, Extent] = {}
         #: Loads that represent memory contents before the nest.
         self.reloads: dict[Reloaded, list[Instruction]] = {}
+        #: Loads of pointers to rows from tables, with their offsets there.
+        self.rows: dict[Rows, list[tuple[Instruction, Polynomial]]] = {}
         #: For each join point: predecessors that control never comes from while the nest runs.
         self.skipped: dict[str, set[str]] = {}
         self.parents: dict[str, NaturalLoop | None] = {root.header: None}
@@ -146,6 +155,8 @@ class Evolutions(ABC):
             return True
         if value.constant is not None or any(isinstance(symbol, Unknown) for symbol in value.symbols):
             return False
+        if names_rows(value):
+            return False  # differences between rows are no numbers
         loops = self.loops_of(value)
         if {index for index, _ in loops} < value.indices:
             return False  # how often its loops run is not known yet
@@ -200,6 +211,14 @@ class Evolutions(ABC):
                 return base, value - base
             case _:
                 return None
+
+    def row(self, table: Symbol, offset: Polynomial, instruction: Instruction) -> Evolution | None:
+        """A pointer that memory holds at an address which depends on loop indices; one level deep."""
+        if instruction.kind != "ptr" or isinstance(table, Rows) or names_rows(offset):
+            return None
+        rows = Rows.of(table)
+        self.rows.setdefault(rows, []).append((instruction, offset))
+        return Evolution((offset * rows.distance + rows,), 64)
 
     def _constant(self, kind: str, text: str, bits: int) -> Evolution | None:
         if _NUMBER.match(text):
@@ -276,6 +295,8 @@ class Evolutions(ABC):
     def computed(self, operator: IntegerOperation, *operands: Polynomial) -> Polynomial | None:
         """A symbol for a value computed before the nest from loop-invariant values."""
         if any(isinstance(symbol, Unknown) for operand in operands for symbol in operand.symbols):
+            return None
+        if any(map(names_rows, operands)):
             return None
         value = Polynomial.of(Computed.of(operator, *operands))
         match operator:

@@ -7,9 +7,10 @@ from tilewright.loops.llvm.instruction import Instruction
 from tilewright.loops.llvm.intrinsics import changes_nothing, clears, filled
 from tilewright.loops.llvm.module import ParsedModule
 from tilewright.loops.llvm.regions import cells_of, guards, is_nothing, named, reads_memory
+from tilewright.loops.llvm.rows import check_rows
 from tilewright.loops.llvm.scaling import is_special_case, is_special_value, may_be_skipped
 from tilewright.loops.llvm.successors import between, never_returns
-from tilewright.loops.llvm.symbols import Candidate, NestLocation
+from tilewright.loops.llvm.symbols import Candidate, NestLocation, names_rows
 from tilewright.loops.llvm.tidy import accesses, sunk, with_knowledge, without_dead_stores
 from tilewright.loops.llvm.trip_counts import Comparison, Counts
 from tilewright.loops.llvm.type_layout import BITS, pointer_bits
@@ -93,6 +94,7 @@ class Reader:
         ((_, exit_label),) = self._counts.leaving(loop)
         nest, scalars = with_knowledge(nest, self._counts)
         self._check_reloads(scalars)
+        check_rows(self._counts, nest, self._reached, self._refuse)
         leaving = self._leaving(exit_label)
         self._check_order(nest)
         place = NestLocation(self._function.name, entering[0], loop.header, exit_label, leaving)
@@ -127,7 +129,7 @@ class Reader:
                 raise self._refuse(f"leaves {used} to the code after it", instruction)
             (text,) = {pair.text for pair in instruction.incoming if pair.label in inside}
             value = self._counts.one(self._counts.of(instruction.kind, text, None))
-            if value is None or value.indices or reads_memory(value):
+            if value is None or value.indices or reads_memory(value) or names_rows(value):
                 raise self._refuse(f"leaves {text} to the code after it", instruction)
             found.append((instruction.result, value))
         return tuple(found)
@@ -357,11 +359,11 @@ class Reader:
                 raise self._refuse("takes a branch", test)
 
     def _reads_before(self, label: str) -> bool:
-        """Whether a block reads memory at a loop-invariant address: such loads move in front of the nest."""
+        """Whether a block has loads that move in front of the nest: at loop-invariant addresses, of rows."""
         for instruction in self._function.blocks[label].instructions:
             if instruction.opcode == "load":
                 place = self._counts.address(instruction.operands[0].text, self._flow.innermost(label))
-                if place is not None and not place[1].indices:
+                if place is not None and (not place[1].indices or instruction.kind == "ptr"):
                     return True
         return False
 

@@ -8,7 +8,7 @@ from tilewright.loops.llvm.control_flow import NaturalLoop
 from tilewright.loops.llvm.evolution import Evolution, Evolutions, Rule, Unknown
 from tilewright.loops.llvm.facts import bits_of
 from tilewright.loops.llvm.instruction import Instruction
-from tilewright.loops.llvm.symbols import IntegerOperation, Reloaded
+from tilewright.loops.llvm.symbols import IntegerOperation, Reloaded, Rows, names_rows
 from tilewright.loops.nests.polynomial import Polynomial
 
 _EXTREME = re.compile(r"@llvm\.([su])(min|max)\.i\d+$")
@@ -212,6 +212,8 @@ def _number_of_address(
 ) -> Evolution | None:
     """`ptrtoint`: sizes of containers are differences of addresses."""
     values = _operands(evolutions, instruction, at)
+    if any(value.single is None or names_rows(value.single) for value in values):
+        return None
     return values[0] if values and bits_of(instruction.kind) == values[0].bits else None
 
 
@@ -244,15 +246,17 @@ def _getelementptr(
 
 
 def _load(evolutions: Evolutions, instruction: Instruction, at: NaturalLoop | None) -> Evolution | None:
-    """A load from a loop-invariant address, which is moved in front of the nest."""
+    """A load from a loop-invariant address, which is moved in front of the nest; pointers to rows."""
     if at is None or instruction.flags & {"volatile", "atomic"}:
         return None
     place = evolutions.address(instruction.operands[0].text, at)
     bits = bits_of(instruction.kind)
-    if place is None or bits is None or place[1].indices or bits not in (8, 16, 32, 64):
+    if place is None or bits is None or bits not in (8, 16, 32, 64):
         return None
     if any(isinstance(symbol, Unknown) for symbol in place[1].symbols):
         return None
+    if place[1].indices or isinstance(place[0], Rows):
+        return evolutions.row(*place, instruction)
     symbol = Reloaded.of(*place, instruction.kind)
     evolutions.reloads.setdefault(symbol, []).append(instruction)
     return Evolution((Polynomial.of(symbol),), bits, signed=instruction.kind != "ptr")

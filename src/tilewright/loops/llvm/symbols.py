@@ -80,6 +80,72 @@ class Computed(Symbol):
 
 
 @dataclass(frozen=True)
+class RowDistance(Symbol):
+    """Stands for the distance between the rows of a table of pointers: that of one byte of the table.
+
+    A row is the content of the table at some offset q; its address is written `Rows + q * RowDistance`, as if
+    rows were at equal distances. Nothing that is done with polynomials depends on the value of a symbol, so
+    results hold for rows anywhere. But an address of one row tells nothing of another row: differences
+    between rows are no numbers.
+    """
+
+
+@dataclass(frozen=True)
+class Rows(Symbol):
+    """The rows of a table of pointers, as the base of addresses; see `RowDistance`.
+
+    Attributes
+    ----------
+    table : the base address of the table.
+    text : as the table is written.
+    """
+
+    table: Symbol = NOTHING
+    text: str = ""
+    kind: str = "ptr"
+
+    @classmethod
+    def of(cls, table: Symbol) -> Rows:
+        """The rows of a table.
+
+        >>> print(Rows.of(SsaValue.of("%a", "ptr")))
+        rows of %a:ptr
+        """
+        return cls(f"rows of {table}", table, getattr(table, "text", "") or table.name)
+
+    @property
+    def distance(self) -> RowDistance:
+        """The symbol that stands for the distance between rows."""
+        return RowDistance(f"distance of {self.name}")
+
+
+def names_rows(value: Polynomial) -> bool:
+    """Whether a polynomial is the address of a row, or has a difference between rows in it.
+
+    >>> rows = Rows.of(SsaValue.of("%a", "ptr"))
+    >>> names_rows(Polynomial.of(rows)), names_rows(Polynomial.of(rows.table))
+    (True, False)
+    """
+    return any(isinstance(symbol, (Rows, RowDistance)) for symbol in value.symbols)
+
+
+def split_rows(value: Polynomial) -> tuple[Polynomial, Polynomial]:
+    """An offset as the offset of its pointer in the table, and what is added to the pointer.
+
+    >>> distance = Rows.of(SsaValue.of("%a", "ptr")).distance
+    >>> table, row = split_rows(Polynomial.of(distance) * 16 + 4)
+    >>> str(table), str(row)
+    ('16', '4')
+    """
+    table, row = Polynomial(), Polynomial()
+    for monomial, coefficient in value.terms:
+        rest = tuple(symbol for symbol in monomial if not isinstance(symbol, RowDistance))
+        part = Polynomial(((rest, coefficient),))
+        table, row = (table, row + part) if rest == monomial else (table + part, row)
+    return table, row
+
+
+@dataclass(frozen=True)
 class NestLocation:
     """Location of a nest in its function.
 

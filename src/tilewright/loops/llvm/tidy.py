@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from tilewright.loops.llvm.evolution import Evolutions
-from tilewright.loops.llvm.symbols import Reloaded, SsaValue
+from tilewright.loops.llvm.symbols import Reloaded, Rows, SsaValue
 from tilewright.loops.nests.nest import (
     Access,
     Assign,
@@ -112,6 +112,7 @@ def with_knowledge(nest: CountedLoop, evolutions: Evolutions) -> tuple[CountedLo
         access
         for access, store in touched
         if not store and not access.offset.indices and access.memory.base not in written
+        if not isinstance(access.memory.base, Rows)
     )
 
     def known(node: object) -> object:

@@ -208,6 +208,9 @@ class Counts(Evolutions):
                 and all(factor > 0 for monomial, factor in value.terms if monomial)
             ):
                 return [value - 1] if self.require(value, 0) else None
+        # Sizes of containers are differences of addresses, of which compilers name the end first.
+        if adopt and not difference.indices and _are_addresses(difference) and self.require(-difference, 0):
+            return [-difference - 1]
         return None
 
     def _readable(self, comparison: Comparison, *, adopt: bool) -> bool:
@@ -407,6 +410,12 @@ class Counts(Evolutions):
         if straight or (met and self.require(span, 0, 1 << min(left.bits, 63))):
             return [span]
         return None
+
+
+def _are_addresses(difference: Polynomial) -> bool:
+    """Whether a number is the difference of two addresses."""
+    kinds = [tuple(getattr(symbol, "kind", "") for symbol in monomial) for monomial, _ in difference.terms]
+    return kinds == [("ptr",), ("ptr",)] and sum(factor for _, factor in difference.terms) == 0
 
 
 def _quotient(value: Polynomial, divisor: Polynomial) -> Polynomial | None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 from tilewright.compiler.interface import SCRATCH_ALIGNMENT
 from tilewright.compiler.lowering.frame import LOCAL_ALIGNMENT
-from tilewright.llvm.build import Function, Module
+from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.matrix import MatrixAt, add_product, load_matrix, multiply_matrices, store_matrix
 from tilewright.llvm.values import (
@@ -51,15 +51,15 @@ MOST_COUNTED = 1 << 20
 def arguments_of(polynomials: Sequence[Polynomial]) -> tuple[SsaValue, ...]:
     """Program values that polynomials depend on, one for each signedness."""
     named = (symbol for polynomial in polynomials for symbol in sorted(polynomial.symbols))
-    return _values(symbols_below(named))
+    return values_of(symbols_below(named))
 
 
 def define_value(module: Module, name: str, value: Polynomial, kind: str) -> tuple[SsaValue, ...]:
     """Define a function that computes a polynomial; returns the values that it takes."""
     taken = arguments_of([value])
     result = POINTER if kind == "ptr" else Type(kind, kind)
-    f = module.define(name, result, _parameters(taken), exported=True)
-    invariants = _invariants(f, taken)
+    f = module.define(name, result, parameters_of(taken), exported=True)
+    invariants = invariants_of(f, taken)
     pointers = [one for one in taken if one.kind == "ptr" and ((one,), 1) in value.terms]
     if result == POINTER and pointers:
         f.ret(invariants.address(pointers[0], value - pointers[0]))
@@ -116,16 +116,16 @@ def define_call(
     The program values that it takes, in order.
     """
     symbols = tuple(dict.fromkeys(symbols_below(_named(plan.product))))
-    taken = _values(symbols)
+    taken = values_of(symbols)
     # Panels in the frame of an inlined function would enlarge the frames of its callers.
     panels = any(way.most_work is not None and kernel.scratch_bytes for way, kernel in kernels)
     words = (module.attributes, context.attributes, "noinline" if panels else "")
     attributes = " ".join(filter(None, words))
-    f = module.define(name, INT1, _parameters(taken), exported=True, attributes=attributes)
-    invariants = _invariants(f, taken)
+    f = module.define(name, INT1, parameters_of(taken), exported=True, attributes=attributes)
+    invariants = invariants_of(f, taken)
     with ExitStack() as checked:
         if any(isinstance(symbol, Reloaded) for symbol in symbols):
-            _read_memory(plan.product, invariants, checked)
+            read_memory(plan.product, invariants, checked)
         counts = {dimension: invariants.count(dimension.extent) for dimension in plan.product.dimensions}
         call = _Call(f, invariants, plan, counts, context.memory)
         work = call.work()
@@ -146,7 +146,23 @@ def define_call(
     return taken
 
 
-def _read_memory(product: MatrixProduct, invariants: Invariants, checked: ExitStack) -> None:
+def define_first(
+    module: Module, name: str, ways: Sequence[tuple[str, tuple[SsaValue, ...]]], context: Context
+) -> tuple[SsaValue, ...]:
+    """A function that calls functions with the values they take, until one of them returns true."""
+    taken = values_of([value for _, values in ways for value in values])
+    attributes = " ".join(filter(None, (module.attributes, context.attributes)))
+    f = module.define(name, INT1, parameters_of(taken), exported=True, attributes=attributes)
+    given = dict(zip(((one.text, one.kind) for one in taken), f.arguments.values(), strict=True))
+    for way, values in ways:
+        done = f.call(Callee(INT1, f"@{way}"), [given[one.text, one.kind] for one in values])
+        with f.when(done):
+            f.ret(Value(INT1, "true"))
+    f.ret(Value(INT1, "false"))
+    return taken
+
+
+def read_memory(product: MatrixProduct, invariants: Invariants, checked: ExitStack) -> None:
     """Values in program memory, loaded once the conditions hold under which the program loads them."""
     f, known = invariants.f, set[Symbol]()
     conditions = Conditions(invariants, product, {})
@@ -156,7 +172,7 @@ def _read_memory(product: MatrixProduct, invariants: Invariants, checked: ExitSt
 
     for condition in product.conditions:
         if isinstance(condition, Within):
-            read = {one for one in symbols_below(_named_within(condition)) if isinstance(one, Reloaded)}
+            read = {one for one in symbols_below(named_within(condition)) if isinstance(one, Reloaded)}
             if not read <= known:
                 check()
                 known |= read
@@ -164,16 +180,19 @@ def _read_memory(product: MatrixProduct, invariants: Invariants, checked: ExitSt
     check()
 
 
-def _values(symbols: Iterator[Symbol] | Sequence[Symbol]) -> tuple[SsaValue, ...]:
+def values_of(symbols: Iterator[Symbol] | Sequence[Symbol]) -> tuple[SsaValue, ...]:
+    """The program values among symbols, one for each of the program's."""
     found = {(one.text, one.kind): one for one in symbols if isinstance(one, SsaValue)}
     return tuple(found.values())
 
 
-def _parameters(taken: Sequence[SsaValue]) -> list[tuple[str, Type]]:
+def parameters_of(taken: Sequence[SsaValue]) -> list[tuple[str, Type]]:
+    """The parameters of a function that takes values of the program."""
     return [(f"value.{number}", kind_of(one)) for number, one in enumerate(taken)]
 
 
-def _invariants(f: Function, taken: Sequence[SsaValue]) -> Invariants:
+def invariants_of(f: Function, taken: Sequence[SsaValue]) -> Invariants:
+    """The values of symbols in a function with these parameters."""
     return Invariants(
         f, {(one.text, one.kind): f.arguments[f"value.{number}"] for number, one in enumerate(taken)}
     )
@@ -190,10 +209,10 @@ def _named(product: MatrixProduct) -> Iterator[Symbol]:
         yield from (scalar.symbol for scalar in factor.scalars)
     for condition in product.conditions:
         if isinstance(condition, Within):
-            yield from _named_within(condition)
+            yield from named_within(condition)
 
 
-def _named_within(condition: Within) -> Iterator[Symbol]:
+def named_within(condition: Within) -> Iterator[Symbol]:
     """The symbols in a condition."""
     yield from _symbols(condition.value, condition.low, condition.high)
     for _, extent in condition.loops:
@@ -291,7 +310,8 @@ class _Call:
     def _loops(self, kernel: EmbeddedKernel, scratch: Value) -> None:
         f, plan = self.f, self.plan
         acc = plan.types.acc
-        alpha, beta = self._factor(plan.product.alpha, acc), self._factor(plan.product.beta, acc)
+        factors = plan.product.alpha, plan.product.beta
+        alpha, beta = (factor_value(f, self.invariants, factor, acc) for factor in factors)
         with self._around() as (pointers, depth, first):
             if first is not None:
                 beta = f.select(first, beta, constant(acc, 1))
@@ -348,22 +368,24 @@ class _Call:
             product = add_product(f, load_matrix(f, kind, places["c"], (whole.m, whole.n)), product)
         store_matrix(f, product, places["c"], (whole.m, whole.n))
 
-    def _factor(self, factor: Factor, acc: DType) -> Value:
-        """alpha or beta in the accumulator type."""
-        assert not isinstance(factor.number, complex)
-        found: Value | None = None
-        for scalar in factor.scalars:
-            value = self._scalar(scalar, acc)
-            found = value if found is None else self.f.times(found, value)
-        number = constant(acc, factor.number)
-        if found is None:
-            return number
-        return found if factor.number == 1 else self.f.times(found, number)
 
-    def _scalar(self, scalar: InvariantScalar, acc: DType) -> Value:
-        value = self.invariants.raw(scalar.symbol)
-        dtype = scalar.dtype or find_llvm_type(value.type.text)
-        assert dtype is not None
-        if memory_type(dtype) != value.type:  # conversions take floats of 16 bits as integers
-            value = self.f.bitcast(value, memory_type(dtype))
-        return Convert(self.f, half=False)(value, dtype, acc)
+def factor_value(f: Function, invariants: Invariants, factor: Factor, acc: DType) -> Value:
+    """alpha or beta in the accumulator type."""
+    assert not isinstance(factor.number, complex)
+    found: Value | None = None
+    for scalar in factor.scalars:
+        value = _scalar(f, invariants, scalar, acc)
+        found = value if found is None else f.times(found, value)
+    number = constant(acc, factor.number)
+    if found is None:
+        return number
+    return found if factor.number == 1 else f.times(found, number)
+
+
+def _scalar(f: Function, invariants: Invariants, scalar: InvariantScalar, acc: DType) -> Value:
+    value = invariants.raw(scalar.symbol)
+    dtype = scalar.dtype or find_llvm_type(value.type.text)
+    assert dtype is not None
+    if memory_type(dtype) != value.type:  # conversions take floats of 16 bits as integers
+        value = f.bitcast(value, memory_type(dtype))
+    return Convert(f, half=False)(value, dtype, acc)

@@ -60,7 +60,7 @@ class Conditions:
                 case Disjoint():
                     self._disjoint(self.product.b, "b")
                 case Injective():
-                    self._injective()
+                    self.injective()
         return self.holds
 
     def require(self, condition: Value) -> None:
@@ -147,7 +147,7 @@ class Conditions:
         second = f.icmp("<=", exact.add(behind, f.sub(row.end, row.begin)), length)
         return f.and_(f.and_(first, second), exact.right)
 
-    def _injective(self) -> None:
+    def injective(self) -> None:
         """Whether in some order of C's dimensions each stride exceeds the extent of all smaller ones."""
         f, exact = self.invariants.f, self.invariants.exact
         moves = [one for one in self.counts if one.c.terms]

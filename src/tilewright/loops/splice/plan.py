@@ -306,7 +306,7 @@ def _types(product: MatrixProduct) -> ProductTypes | str:
     acc = types.acc if product.acc is None else product.acc
     if acc.is_integer != types.acc.is_integer or not _sums_suffice(acc, types):
         return f"sums products of {a} and {b} in {acc}, where kernels sum in {types.acc}"
-    if not (_is_plain(product.alpha, types.acc) and _is_plain(product.beta, types.acc)):
+    if not (is_plain(product.alpha, types.acc) and is_plain(product.beta, types.acc)):
         return f"scales sums of {types.acc} by a number that {types.acc} cannot represent"
     return types
 
@@ -322,7 +322,7 @@ def _sums_suffice(acc: DType, types: ProductTypes) -> bool:
     return types.acc.bits >= needed
 
 
-def _is_plain(factor: Factor, acc: DType) -> bool:
+def is_plain(factor: Factor, acc: DType) -> bool:
     """Whether sums of a type can be multiplied by a factor: real, and a whole number for integer sums."""
     if isinstance(factor.number, complex):
         return False

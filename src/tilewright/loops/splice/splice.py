@@ -12,10 +12,12 @@ from tilewright.llvm.target import parse, target_machine
 from tilewright.loops.llvm.symbols import Found, SsaValue
 from tilewright.loops.nests.nest import Refusal
 from tilewright.loops.nests.polynomial import Polynomial
-from tilewright.loops.splice.calls import Context, PanelAllocator, define_call, define_value
+from tilewright.loops.splice.calls import Context, PanelAllocator, define_call, define_first, define_value
 from tilewright.loops.splice.kernels import EmbeddedKernel, Kernels
 from tilewright.loops.splice.matrices import multiply_by_tiles
-from tilewright.loops.splice.plan import FRAME_BYTES, KernelChoice, KernelPlan, ProductStrategy, plan
+from tilewright.loops.splice.plan import FRAME_BYTES, KernelChoice, KernelPlan, ProductStrategy
+from tilewright.loops.splice.table_call import define_table_call
+from tilewright.loops.splice.table_plan import TablePlan, plans
 from tilewright.loops.splice.text import insert_bypass, phis
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
@@ -65,7 +67,7 @@ class Splicer:
         Refusal : no kernel computes the product; the function is unchanged.
         """
         product, place = found.product, found.place
-        planned = plan(product, machine, self._strategy)
+        planned = plans(product, machine, self._strategy)
         if isinstance(planned, Refusal):
             return planned
         values = dict(place.leaving)
@@ -75,10 +77,7 @@ class Splicer:
                 return Refusal(product.where, f"computes {phi.name}, which is used after the loops")
         number, self._number = self._number, self._number + 1
         done, call = f"{self._prefix}done_{number}", f"{self._prefix}product_{number}"
-        kernels = self._kernels_of(planned, machine)
-        context = Context(attributes, self._memory)
-        taken = define_call(self._module, call, planned, kernels, context)
-        self._machines[call] = machine
+        taken = self._define(call, planned, machine, Context(attributes, self._memory))
         code = [_call(f"%{done}", "i1", call, taken)]
         leaving: dict[str, str] = {}
         for phi in behind:
@@ -89,6 +88,26 @@ class Splicer:
             code.append(_call(f"%{function}", phi.kind, function, given))
         code.append(f"br i1 %{done}, label %{place.exit}, label %{place.header}")
         return insert_bypass(lines, place, f"{self._prefix}{number}", code, leaving)
+
+    def _define(
+        self, call: str, planned: Sequence[KernelPlan | TablePlan], machine: Machine, context: Context
+    ) -> tuple[SsaValue, ...]:
+        """Define a function that runs the first of some plans that may run; returns the values it takes."""
+        several = [f"{call}_{place}" for place in range(len(planned))] if len(planned) > 1 else [call]
+        taken = []
+        for name, one in zip(several, planned, strict=True):
+            if isinstance(one, TablePlan):
+                kernel = self._kernels.find(one.problem, machine)
+                self._kernels.take(kernel)
+                taken.append(define_table_call(self._module, (name, self._prefix), one, kernel, context))
+            else:
+                taken.append(define_call(self._module, name, one, self._kernels_of(one, machine), context))
+        if len(planned) > 1:
+            found = define_first(self._module, call, list(zip(several, taken, strict=True)), context)
+        else:
+            (found,) = taken
+        self._machines |= {name: machine for name in self._module.functions if name not in self._machines}
+        return found
 
     def multiply_by_tiles(
         self, lines: Sequence[str], machine: Machine, *, assume_reassociation: bool

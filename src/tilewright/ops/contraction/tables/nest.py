@@ -57,7 +57,7 @@ def table_instruction(acc: DType, machine: Machine) -> TileFma:
 
 
 def lay_tables(
-    operands: tuple[str, str], acc: DType, cut: Blocking, machine: Machine, *, adds: bool
+    operands: tuple[str, str], acc: DType, cut: Blocking, machine: Machine, factors: tuple[Scalar, Scalar]
 ) -> tuple[tuple[Statement, ...], tuple[Buffer, ...]]:
     """Algorithm 1 of Kuzma et al. 2023 with packs and tiles of `out` that follow tables; its scratch.
 
@@ -65,11 +65,11 @@ def lay_tables(
     ----------
     operands : the buffers of A and B.
     acc : the type of the sums, and of `out`.
-    adds : to what `out` holds; else it is replaced.
+    factors : alpha and beta.
     """
     one = table_instruction(acc, machine)
     buffers = dict(zip("abc", (*operands, "out"), strict=True))
-    alpha, beta = Scalar(1.0), FirstElse("pc", Scalar(float(adds)), Scalar(1.0))
+    alpha, beta = factors[0], FirstElse("pc", factors[1], Scalar(1.0))
     m, n, k = (Name(letter) for letter in "mnk")
     jc, pc, ic, j, i = (Name(axis) for axis in ("jc", "pc", "ic", "j", "i"))
     depth = Name("depth")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.ir.nodes import Buffer, Space
+from tilewright.ir.nodes import Buffer, Scalar, Space
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking
 from tilewright.ops.contraction.primitive import Primitive, PrimitiveIR, Surroundings
@@ -40,7 +40,8 @@ def _axes(problem: Contraction) -> list[StridedAxis]:
 def _lay(problem: Contraction, blocking: Blocking, machine: Machine, around: Surroundings) -> PrimitiveIR:
     """The five loops over tables, which are arguments of the program."""
     operands = ("in1", "in0") if swaps(problem) else ("in0", "in1")
-    body, scratch = lay_tables(operands, problem.types.acc, blocking, machine, adds=around.adds)
+    factors = Scalar(1.0), Scalar(float(around.adds))
+    body, scratch = lay_tables(operands, problem.types.acc, blocking, machine, factors)
     tables = tuple(Buffer(table, I64, Space.ARGUMENT) for table in TABLES)
     return PrimitiveIR(body, (*tables, *scratch), TABLE_SIZES)
 
