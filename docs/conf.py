@@ -58,6 +58,8 @@ html_theme_options = {
     "show_toc_level": 2,
     "navbar_align": "left",
     "navbar_start": ["navbar-logo", "version-switcher"],
+    "navbar_persistent": ["search-button"],
+    "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 8,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
@@ -68,6 +70,7 @@ html_theme_options = {
     "pygments_dark_style": "monokai",
 }
 html_show_sourcelink = False
+html_sidebars = {"compare": [], "performance": []}  # pages without others beside them
 html_context = {"default_mode": "auto"}
 
 ogp_site_url, ogp_image, ogp_type = html_baseurl, "_static/card.png", "website"
@@ -77,7 +80,7 @@ ogp_custom_meta_tags = ['<meta name="twitter:card" content="summary_large_image"
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 nb_execution_mode, nb_execution_timeout, nb_execution_raise_on_error = "force", 180, True
-nb_merge_streams = True
+nb_merge_streams, nb_execution_in_temp = True, True
 
 napoleon_custom_sections = [("Raises", "params_style")]  # lines that name several errors
 default_role = "literal"  # docstrings write `name` for code

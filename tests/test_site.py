@@ -166,7 +166,8 @@ def test_every_page_is_in_the_contents() -> None:
     listed = {docs / "index.md"}
     for page in docs.rglob("index.md"):
         for entries in re.findall(r"```\{toctree\}(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            lines = [line for line in entries.splitlines() if line and not line.startswith(":")]
+            lines = [re.sub(r".*<(.+)>", r"\1", line) for line in entries.splitlines()]
+            lines = [line for line in lines if line and not line.startswith(":")]
             for line in lines:
                 listed |= (
                     {found.resolve() for found in page.parent.glob(f"{line}.md")} if "*" in line else set()

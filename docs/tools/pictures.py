@@ -57,7 +57,7 @@ def cut(m: int = 1000, n: int = 2000, k: int = 1500, target: str = "znver4") -> 
     b = kernel.blocking
     kc, mc, nc = min(b.kc, k), min(b.mc, m), min(b.nc, n)
     widths = [n, k, n]
-    figure, (c, a, other) = plt.subplots(1, 3, figsize=(10, 3.9), width_ratios=widths, layout="constrained")
+    figure, (c, a, other) = plt.subplots(1, 3, figsize=(8.6, 3.7), width_ratios=widths, layout="constrained")
     for axes in (c, a, other):
         axes.set_anchor("N")
     _matrix(c, "C", m, n, ("m", "n"))
@@ -173,7 +173,7 @@ def panel_order(depths: int = 4) -> Figure:
     numbers = np.arange(depths * columns, dtype=np.float32).reshape(depths, columns)
     memory = np.asarray(tw.pack(numbers).data4d).reshape(-1)
     place = {int(number): at for at, number in enumerate(memory)}
-    figure, axes = plt.subplots(figsize=(10, 0.36 * depths + 1.1), layout="constrained")
+    figure, axes = plt.subplots(figsize=(9, 0.36 * depths + 1.1), layout="constrained")
     for row in range(depths):
         for column in range(columns):
             at = place[row * columns + column]

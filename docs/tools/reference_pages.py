@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
@@ -144,6 +145,20 @@ def packages_page() -> Iterator[str]:
         yield from directives(lines)
 
 
+def errors_by_file() -> dict[str, list[str]]:
+    """Names of errors by the subject of the file that defines them, which its docstring says."""
+    folder, known = Path(errors.__file__).parent, set(error_classes())
+    found: dict[str, list[str]] = {}
+    for path in sorted(folder.glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and node.name in known]
+        words = first_sentence(ast.get_docstring(tree)).rstrip(".")
+        subject = re.sub(r"^(Warnings and errors|Errors) (of|about) ", "", words).partition(": ")[0]
+        if names:
+            found[f"{subject[:1].upper()}{subject[1:]}"] = sorted(names)
+    return found
+
+
 def errors_page() -> Iterator[str]:
     """Every error with its message, by the file that defines it."""
     yield "# Errors\n"
@@ -151,13 +166,8 @@ def errors_page() -> Iterator[str]:
         "One class for each cause, in `tilewright.errors`. All derive from `tw.TilewrightError` and from the "
         "built-in class that fits, so `except ValueError` works too. Words in braces are filled in.\n"
     )
-    modules: dict[str, list[str]] = {}
-    for name in error_classes():
-        modules.setdefault(getattr(errors, name).__module__, []).append(name)
-    for module, names in sorted(modules.items()):
-        words = first_sentence(importlib.import_module(module).__doc__).rstrip(".")
-        subject = re.sub(r"^(Warnings and errors|Errors) (of|about) ", "", words).partition(": ")[0]
-        yield f"## {subject[:1].upper()}{subject[1:]}\n"
+    for subject, names in errors_by_file().items():
+        yield f"## {subject}\n"
         lines = []
         for name in names:
             kind = getattr(errors, name)
@@ -166,7 +176,8 @@ def errors_page() -> Iterator[str]:
             if bases and bases[0] not in ("Exception", "object"):
                 lines += [f"   Also a ``{bases[0]}``.", ""]
             if message := getattr(kind, "message", ""):
-                lines += ["   .. code-block:: text", "", f"      {' '.join(message.split())}", ""]
+                lines += ["   .. code-block:: text", "      :class: message", ""]
+                lines += [f"      {' '.join(message.split())}", ""]
         yield from directives(lines)
 
 
