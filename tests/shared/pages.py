@@ -49,7 +49,7 @@ def run(page: Path, folder: Path) -> dict[str, Any]:
         for number, (needs, lines) in enumerate(blocks(page)):
             for package in needs.split():
                 pytest.importorskip(package)
-            file = f"<{page.relative_to(ROOT)}, block {number}>"
+            file = f"<{page.parent.name}/{page.name}, block {number}>"
             linecache.cache[file] = (len(lines), None, lines.splitlines(keepends=True), file)
             exec(compile(lines, file, "exec"), names)
     return names
