@@ -71,8 +71,9 @@ lint: $(VENV)/.installed-test ## ruff (rules and format) and mypy --strict
 
 # Warnings, broken links, undocumented public names and failing examples are errors.
 docs: $(VENV)/.installed-test $(VENV)/.installed-docs ## check the pages (links, examples) and build the site: build/site
-	$(PY) -m pytest -m "" tests/test_pages.py tests/test_guides.py tests/test_*_page.py
-	$(PY) -m pytest -m "not exhaustive" tests/test_site.py
+	$(PY) -m pytest tests/test_pages.py tests/test_*_page.py
+	$(PY) -m pytest -m "" tests/test_guides.py
+	$(PY) -m pytest tests/test_site.py
 	$(PY) -m sphinx -b html -W --keep-going -q docs build/site/$(SITE_VERSION)
 	$(PY) docs/tools/versions.py build/site
 	$(PY) docs/tools/check_site.py build/site/$(SITE_VERSION)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import os
 from pathlib import Path
 
@@ -30,6 +32,35 @@ def with_blocks() -> list[object]:
         )
         for path in found
     ]
+
+
+def docstring_tests() -> list[doctest.DocTest]:
+    """Examples of the public names, in the namespace of their module, as the reference prints them."""
+    finder, found = doctest.DocTestFinder(), []
+    for name in tw.__all__:
+        public = getattr(tw, name)
+        if callable(public):
+            home = importlib.import_module(tw._HOMES.get(name, "tilewright.errors"))
+            found += finder.find(public, name, module=False, globs={**vars(home), "tw": tw})  # type: ignore[arg-type]
+    return [one for one in found if one.examples]
+
+
+@exhaustive
+def test_examples_of_docstrings_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tests, threads = docstring_tests(), tw.get_num_threads()
+    assert len(tests) > 80
+    said: list[str] = []
+    try:
+        runner = doctest.DocTestRunner(
+            verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+        )
+        for one in tests:
+            runner.run(one, out=said.append)
+    finally:
+        tw.set_num_threads(threads)
+        tw.uninstall()
+    assert runner.failures == 0, "".join(said)
 
 
 @pytest.mark.parametrize("page", with_blocks())

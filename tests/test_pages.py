@@ -186,7 +186,7 @@ def test_the_three_commands_of_the_readme_run(tmp_path: Path) -> None:
     first, *others = (line.partition("#")[0].split() for line in block.splitlines()[1:4])
     assert first == ["pip", "install", "."]
     assert others == [["tilewright", "info"], ["tilewright", "bench", "gemm"]]
-    options = ["-q", "--no-deps", "--no-build-isolation", "--target", tmp_path / "installed"]
+    options = ["-q", "--no-deps", "--no-build-isolation", "--target", str(tmp_path / "installed")]
     subprocess.run(
         [sys.executable, "-m", *first, *options], cwd=ROOT, check=True, capture_output=True, timeout=300
     )
