@@ -41,7 +41,7 @@ def docstring_tests() -> list[doctest.DocTest]:
         public = getattr(tw, name)
         if callable(public):
             home = importlib.import_module(tw._HOMES.get(name, "tilewright.errors"))
-            found += finder.find(public, name, module=False, globs={**vars(home), "tw": tw})  # type: ignore[arg-type]
+            found += finder.find(public, name, module=False, globs={**vars(home), "tw": tw})
     return [one for one in found if one.examples]
 
 
