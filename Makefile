@@ -12,6 +12,7 @@ endif
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
+SITE_VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/tilewright/__init__.py)
 # `make test-pythons` runs these tests, which depend on the interpreter, for these interpreters.
 PYTHONS ?= python3.11 python3.12 python3.13 python3.13t python3.14 python3.14t
 PYTHON_TESTS ?= tests/calls tests/threads tests/spec tests/loops/python tests/ops/matmul tests/ops/test_explain.py \
@@ -68,9 +69,14 @@ lint: $(VENV)/.installed-test ## ruff (rules and format) and mypy --strict
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 
+# Warnings, broken links, undocumented public names and failing examples are errors.
 docs: $(VENV)/.installed-test $(VENV)/.installed-docs ## check the pages (links, examples) and build the site: build/site
 	$(PY) -m pytest tests/test_pages.py tests/test_*_page.py
-	$(PY) -m sphinx -b html -W --keep-going -q docs build/site
+	$(PY) -m pytest -m "" tests/test_guides.py
+	$(PY) -m pytest tests/test_site.py
+	$(PY) -m sphinx -b html -W --keep-going -q docs build/site/$(SITE_VERSION)
+	$(PY) docs/tools/versions.py build/site
+	$(PY) docs/tools/check_site.py build/site/$(SITE_VERSION)
 	@echo "build/site/index.html"
 
 bench: $(VENV)/.installed-bench ## measure float32 products of this machine: bench.json, bench.png

@@ -65,6 +65,7 @@ class Unary:
     --------
     >>> Unary("relu", 64, 48, b="row").operands[1].layout
     <Layout.ROW: 'row'>
+    >>> import numpy as np
     >>> Unary("square", 2, 2).reference(np.array([[1.0, 2.0], [3.0, 4.0]]))
     array([[ 1.,  4.],
            [ 9., 16.]])
