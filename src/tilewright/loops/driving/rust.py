@@ -13,10 +13,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from tilewright.errors import RustcNotDriven, TilewrightError
-from tilewright.loops.driving.processes import run
 from tilewright.loops.driving.units import UnitCompiler
 from tilewright.loops.opt.records import ProductOptions
 from tilewright.records import dataclass
+from tilewright_cc.processes import run
 
 #: Options for rustc: unoptimised bitcode instead of objects, so that bounds checks are still inside the loops
 #: that they belong to.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from tilewright.atomic import replacing
 from tilewright.errors import InputNotReadable, InvalidChoice, OutputNotWritable, shown
-from tilewright.loops.opt.records import Optimised, OutputFormat
+from tilewright.loops.opt.records import Optimised, OutputFormat, Remark
 from tilewright.reading import read_bounded, read_input
 
 #: The path that means standard input or output.
@@ -69,3 +70,12 @@ def write_dumps(output: Path, optimised: Optimised) -> tuple[Path, ...]:
         write_file(path, text.encode())
         paths.append(path)
     return tuple(paths)
+
+
+def write_remarks(path: Path | None, remarks: Sequence[Remark]) -> None:
+    """Write a line for each nest; "-" is standard error, None nowhere."""
+    lines = "".join(f"{remark}\n" for remark in remarks)
+    if path == STANDARD:
+        sys.stderr.write(lines)
+    elif path is not None:
+        write_file(path, lines.encode())
