@@ -12,6 +12,8 @@ from typing import Protocol
 from tilewright_cc.invocation import Invocation, SourceFile, Stop
 from tilewright_cc.nests import may_have_products
 from tilewright_cc.processes import run, warn
+from tilewright_cc.reports import PASS, RemarkOfNest, diagnostics, optimisation_record
+from tilewright_cc.whole_program import Merge, build_whole
 
 #: Sources that are LLVM IR, which may have been optimised before.
 _IR_SUFFIXES = (".ll", ".bc")
@@ -24,8 +26,8 @@ class Units(Protocol):
     def every_nest(self) -> bool:
         """Whether nests of loops that multiply nothing are of interest, for remarks."""
 
-    def write(self, bitcode: Path, form: str, output: str, name: str) -> None:
-        """Write a module with its loops replaced.
+    def write(self, modules: Sequence[Path], form: str, output: str, name: str) -> Sequence[RemarkOfNest]:
+        """Write modules, linked, with their loops replaced; the remarks on their nests.
 
         Parameters
         ----------
@@ -60,7 +62,8 @@ def build_units(command: Sequence[str], units: Units) -> int:
     invocation = Invocation.read(command)
     sources = invocation.sources
     several_in_one = invocation.stop is not Stop.PROGRAM and len(sources) > 1 and invocation.output
-    if invocation.stop is Stop.OTHER or not sources or several_in_one:
+    whole = invocation.is_whole_program and invocation.stop is not Stop.OTHER and not several_in_one
+    if not whole and (invocation.stop is Stop.OTHER or not sources or several_in_one):
         # There is nothing to optimise, or the compiler rejects the command: show its own messages.
         return run(list(command))
     if invocation.not_driven is not None:
@@ -70,7 +73,19 @@ def build_units(command: Sequence[str], units: Units) -> int:
         )
         return run(list(command))
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
+        if whole:
+            return build_whole(invocation, _merging(invocation, units), Path(folder))
         return _build(invocation, units, Path(folder))
+
+
+def _merging(invocation: Invocation, units: Units) -> Merge:
+    """Compiles all modules of a program as one."""
+    name = invocation.output or "a.out"
+
+    def merge(modules: Sequence[Path], merged: Path) -> None:
+        _report(invocation, name, units.write(modules, ".o", str(merged), name))
+
+    return merge
 
 
 def _build(invocation: Invocation, units: Units, folder: Path) -> int:
@@ -90,15 +105,25 @@ def _compile(invocation: Invocation, source: SourceFile, text: Path, output: str
     """Write the code of one source, given the text of its LLVM IR."""
     optimised = source.path.endswith(_IR_SUFFIXES)
     ir = text.read_text(encoding="utf-8", errors="surrogateescape")
-    if may_have_products(ir, least_loops=1 if optimised else 2, any_nest=units.every_nest):
+    every = units.every_nest or invocation.reports("-Rpass-missed", PASS)
+    if may_have_products(ir, least_loops=1 if optimised else 2, any_nest=every):
         bitcode = text.with_suffix(".bc")
         status = run(invocation.assembling(text, bitcode))
         if not status:
-            units.write(bitcode, invocation.stop.suffix, output, source.path)
+            _report(invocation, output, units.write([bitcode], invocation.stop.suffix, output, source.path))
         return status
     if invocation.compiler.finishes_ir and invocation.from_source is None:
         return run(invocation.finishing(str(text), output))
     return _run_quietly(invocation.finishing(source.path, output, source.language))
+
+
+def _report(invocation: Invocation, output: str, remarks: Sequence[RemarkOfNest]) -> None:
+    """Show remarks as the compiler's own options ask for those of its passes."""
+    passed, missed = invocation.reports("-Rpass", PASS), invocation.reports("-Rpass-missed", PASS)
+    sys.stderr.write(diagnostics(remarks, passed=passed, missed=missed))
+    record = invocation.record_of(output)
+    if record is not None:
+        Path(record).write_text(optimisation_record(remarks), encoding="utf-8")
 
 
 def _run_quietly(command: Sequence[str]) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path, PurePath
@@ -168,11 +170,11 @@ class Invocation:
         """The output file of a source if the command does not link."""
         return self.output or PurePath(source.path).with_suffix(self.stop.suffix).name
 
-    def emitting(self, source: SourceFile, text: Path) -> list[str]:
-        """The command that writes the text of a source's unoptimised LLVM IR, with lines of the source."""
+    def emitting(self, source: SourceFile, output: Path, form: str = "-S") -> list[str]:
+        """The command that writes a source's unoptimised LLVM IR; form is -S for text, -c for bitcode."""
         words = [*self._options, *self._dependencies(source)]
         language = [] if source.language is None else ["-x", source.language]
-        ir = [*self.compiler.ir, "-emit-llvm", "-S", "-o", str(text)]
+        ir = [*self.compiler.ir, "-emit-llvm", form, "-o", str(output)]
         return [*self.program, *words, *ir, *language, source.path]
 
     def assembling(self, text: Path, bitcode: Path) -> list[str]:
@@ -193,6 +195,25 @@ class Invocation:
         """An option by which code has to be made of the source itself, if there is one."""
         texts = (word.text[0] for word in self.words)
         return next((text for text in texts if text.startswith(_FROM_SOURCE)), None)
+
+    def reports(self, option: str, name: str) -> bool:
+        """Whether the last option such as -Rpass=REGEX asks for the remarks of a pass."""
+        given = [
+            word.text[0].partition("=")[2] for word in self.words if word.text[0].startswith(f"{option}=")
+        ]
+        try:
+            return bool(given) and re.search(given[-1], name) is not None
+        except re.error:
+            return False  # the compiler says so
+
+    def record_of(self, output: str) -> str | None:
+        """The file of the optimisation record that is asked for, as clang names it."""
+        texts = [word.text[0] for word in self.words]
+        named = [text.partition("=")[2] for text in texts if text.startswith("-foptimization-record-file=")]
+        asked = any(
+            text in ("-fsave-optimization-record", "-fsave-optimization-record=yaml") for text in texts
+        )
+        return named[-1] if named else str(PurePath(output).with_suffix(".opt.yaml")) if asked else None
 
     @property
     def _options(self) -> list[str]:
@@ -228,6 +249,29 @@ class Invocation:
                 case _:
                     if word.text[0] not in _DEPENDENCIES:
                         words += word.text
+        return [*self.program, *words]
+
+    @property
+    def is_whole_program(self) -> bool:
+        """Whether units are to be optimised together at the link."""
+        asked = [word.text[0] for word in self.words if word.text[0].startswith(("-flto", "-fno-lto"))]
+        return bool(asked) and asked[-1] != "-fno-lto" and self.compiler.finishes_ir
+
+    def linking_merged(self, merged: Path, modules: AbstractSet[str]) -> list[str]:
+        """The link with one object in the place of all sources and of the objects that were merged."""
+        words = [str(merged)]
+        # The linker needs a plug-in of LLVM for -flto, and the option only if archives may hold bitcode.
+        archives = any(word.text[0].endswith(".a") for word in self.words)
+        for word in self.words:
+            match word.part:
+                case ArgumentKind.SOURCE | ArgumentKind.LANGUAGE | ArgumentKind.DEPENDENCIES:
+                    continue
+                case _ if word.text[0] in modules or word.text[0] in _DEPENDENCIES:
+                    continue
+                case _ if word.text[0].startswith("-flto") and not archives:
+                    continue
+                case _:
+                    words += word.text
         return [*self.program, *words]
 
 

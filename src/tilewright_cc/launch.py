@@ -10,6 +10,7 @@ from typing import Any
 
 from tilewright_cc.build import build_units
 from tilewright_cc.compilers import is_rustc
+from tilewright_cc.reports import RemarkOfNest
 
 #: Exit status of every error that has a class in tilewright.errors.
 ERROR_STATUS = 2
@@ -33,15 +34,16 @@ class LateUnits:
         """Whether remarks are written, which list nests that multiply nothing, too."""
         return self.remarks is not None
 
-    def write(self, bitcode: Path, form: str, output: str, name: str) -> None:
-        """Write a module with its loops replaced."""
+    def write(self, modules: Sequence[Path], form: str, output: str, name: str) -> Sequence[RemarkOfNest]:
+        """Write modules, linked, with their loops replaced; the remarks on their nests."""
         if self._units is None:
             from tilewright.loops.driving.units import UnitCompiler
             from tilewright.loops.opt.records import ProductOptions
 
             options = ProductOptions(assume_reassociation=self.assume_reassociation)
             self._units = UnitCompiler(options, every_nest=self.every_nest)
-        self._units.write(bitcode, form, output, name)
+        remarks: Sequence[RemarkOfNest] = self._units.write(modules, form, output, name)
+        return remarks
 
     def write_remarks(self) -> None:
         """Write the remarks to the file that was asked for."""

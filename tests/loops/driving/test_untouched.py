@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from recognise.toolchains import CLANG, FLANG, ZIG, Toolchain
 from tilewright_cc.build import build_units
 from tilewright_cc.launch import split
 from tilewright_cc.nests import may_have_products
+from tilewright_cc.reports import RemarkOfNest
 
 LOOPS = """
 #include <stddef.h>
@@ -51,7 +53,7 @@ class NoUnits:
 
     every_nest = False
 
-    def write(self, bitcode: Path, form: str, output: str, name: str) -> None:
+    def write(self, modules: Sequence[Path], form: str, output: str, name: str) -> Sequence[RemarkOfNest]:
         raise AssertionError(f"{name} holds no product")
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import field
+from collections.abc import Sequence
+from dataclasses import field, replace
 from pathlib import Path
 
 from tilewright.loops.opt.files import STANDARD, write_file, write_remarks
+from tilewright.loops.opt.linked import link_modules
 from tilewright.loops.opt.optimise import optimise
 from tilewright.loops.opt.records import OutputFormat, ProductOptions, Remark
 from tilewright.records import dataclass
@@ -35,23 +37,35 @@ class UnitCompiler:
         name : of the source, for messages.
         """
         done = optimise(bitcode, form, self.options, name=name)
-        self.remarks += done.remarks
+        self.remarks += (one if one.where.file else _in_file(one, name) for one in done.remarks)
         return done.content
 
-    def write(self, bitcode: Path, form: str, output: str, name: str) -> None:
-        """Write the code of a module, complete or not at all; "-" is standard output.
+    def write(self, modules: Sequence[Path], form: str, output: str, name: str) -> Sequence[Remark]:
+        """Write the code of modules, linked, complete or not at all; "-" is standard output.
+
+        Returns
+        -------
+        Sequence[Remark]
+            The remarks on its nests.
 
         Raises
         ------
         OptimiserFailed : LLVM could not compile it.
         OutputNotWritable : the output cannot be written.
         """
-        code = self.code(bitcode.read_bytes(), OutputFormat(form), name)
+        before = len(self.remarks)
+        first, *others = (path.read_bytes() for path in modules)
+        code = self.code(link_modules(first, others, name) if others else first, OutputFormat(form), name)
         if Path(output) == STANDARD:
             sys.stdout.buffer.write(code)
         else:
             write_file(Path(output), code)
+        return self.remarks[before:]
 
     def write_remarks(self, path: Path | None) -> None:
-        """Write a line for each nest to a file; "-" is standard error."""
+        """Write the remarks so far to a file in the format of its suffix; "-" is standard error."""
         write_remarks(path, self.remarks)
+
+
+def _in_file(remark: Remark, name: str) -> Remark:
+    return replace(remark, where=replace(remark.where, file=name))

@@ -11,6 +11,7 @@ from tilewright.atomic import replacing
 from tilewright.errors import InputNotReadable, InvalidChoice, OutputNotWritable, shown
 from tilewright.loops.opt.records import Optimised, OutputFormat, Remark
 from tilewright.reading import read_bounded, read_input
+from tilewright_cc.reports import formatted, lines
 
 #: The path that means standard input or output.
 STANDARD = Path("-")
@@ -73,9 +74,8 @@ def write_dumps(output: Path, optimised: Optimised) -> tuple[Path, ...]:
 
 
 def write_remarks(path: Path | None, remarks: Sequence[Remark]) -> None:
-    """Write a line for each nest; "-" is standard error, None nowhere."""
-    lines = "".join(f"{remark}\n" for remark in remarks)
+    """Write remarks in the format of the file's suffix; "-" is standard error, None nowhere."""
     if path == STANDARD:
-        sys.stderr.write(lines)
+        sys.stderr.write(lines(remarks))
     elif path is not None:
-        write_file(path, lines.encode())
+        write_file(path, formatted(remarks, path.suffix).encode())
