@@ -15,7 +15,8 @@ def run(command: Sequence[str]) -> int:
     CompilerMissing : the program does not exist.
     """
     try:
-        status = subprocess.run(command, check=False).returncode
+        # Open files are kept: make and Cargo pass their job servers to compilers by number.
+        status = subprocess.run(command, check=False, close_fds=False).returncode
     except FileNotFoundError as error:
         from tilewright.errors import CompilerMissing
 

@@ -151,7 +151,6 @@ from tilewright.errors.loops import (
     NotAModule as NotAModule,
     NotAccelerated as NotAccelerated,
     OptimiserFailed as OptimiserFailed,
-    RustcNotDriven as RustcNotDriven,
     SourceMissing as SourceMissing,
     TargetNotOfModule as TargetNotOfModule,
 )

@@ -48,15 +48,6 @@ class CompilerWithoutIr(TilewrightError, ValueError):
     )
 
 
-class RustcNotDriven(TilewrightError, ValueError):
-    """A rustc command whose output does not pass through the linker."""
-
-    message = (
-        "loops are replaced when rustc links: {option} is {found}, must be one of {allowed}; for a library "
-        "write LLVM IR with --emit=llvm-bc and run `tilewright opt`"
-    )
-
-
 class NotAModule(TilewrightError, ValueError):
     """A source is not a valid LLVM module."""
 

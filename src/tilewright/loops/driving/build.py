@@ -27,7 +27,6 @@ def build(command: Sequence[str], units: UnitCompiler) -> int:
     ------
     CompilerUnknown, CompilerWithoutIr : the program is not a supported compiler.
     CompilerMissing : the program does not exist.
-    RustcNotDriven : rustc does not invoke a linker for this kind of output.
     OptimiserFailed : LLVM could not compile a unit.
     OutputNotWritable : an output cannot be written.
     """

@@ -37,7 +37,7 @@ class UnitCompiler:
         name : of the source, for messages.
         """
         done = optimise(bitcode, form, self.options, name=name)
-        self.remarks += (one if one.where.file else _in_file(one, name) for one in done.remarks)
+        self.remarks += (_in_file(one, name) for one in done.remarks)
         return done.content
 
     def write(self, modules: Sequence[Path], form: str, output: str, name: str) -> Sequence[Remark]:
@@ -68,4 +68,7 @@ class UnitCompiler:
 
 
 def _in_file(remark: Remark, name: str) -> Remark:
-    return replace(remark, where=replace(remark.where, file=name))
+    """The remark with the path of its source as the command has it; flang writes the last part only."""
+    if remark.where.file in ("", Path(name).name):
+        return replace(remark, where=replace(remark.where, file=name))
+    return remark
