@@ -18,18 +18,37 @@ _RULES = {
 class Place(Protocol):
     """A source location: tilewright.loops.nests.nest.Where."""
 
-    function: str
-    line: int | None
-    column: int | None
-    file: str
+    @property
+    def function(self) -> str:
+        """The function's name."""
+
+    @property
+    def line(self) -> int | None:
+        """The line, from 1."""
+
+    @property
+    def column(self) -> int | None:
+        """The column, from 1."""
+
+    @property
+    def file(self) -> str:
+        """The path, or ""."""
 
 
 class RemarkOfNest(Protocol):
     """The outcome for a loop nest: tilewright.loops.opt.records.Remark."""
 
-    where: Any
-    replaced: bool
-    text: str
+    @property
+    def where(self) -> Place:
+        """Location of the nest."""
+
+    @property
+    def replaced(self) -> bool:
+        """Whether a product replaces it."""
+
+    @property
+    def text(self) -> str:
+        """The product, or the reason."""
 
 
 def lines(remarks: Sequence[RemarkOfNest]) -> str:
@@ -43,7 +62,7 @@ def diagnostics(remarks: Sequence[RemarkOfNest], *, passed: bool, missed: bool) 
     for remark in remarks:
         if not (passed if remark.replaced else missed):
             continue
-        where: Place = remark.where
+        where = remark.where
         place = ":".join(
             str(part) for part in (where.file or where.function, where.line, where.column) if part
         )
@@ -58,7 +77,7 @@ def optimisation_record(remarks: Sequence[RemarkOfNest]) -> str:
 
 
 def _record(remark: RemarkOfNest) -> str:
-    where: Place = remark.where
+    where = remark.where
     kind, name = ("Passed", "Replaced") if remark.replaced else ("Missed", "NotReplaced")
     located = ""
     if where.line:
@@ -82,7 +101,7 @@ def sarif(remarks: Sequence[RemarkOfNest]) -> str:
 
 
 def _result(remark: RemarkOfNest) -> dict[str, Any]:
-    where: Place = remark.where
+    where = remark.where
     location: dict[str, Any] = {"logicalLocations": [{"name": where.function, "kind": "function"}]}
     if where.file:
         physical: dict[str, Any] = {"artifactLocation": {"uri": where.file.replace("\\", "/")}}

@@ -16,6 +16,8 @@ _MEMORY = re.compile(r"\[([^\[\]]+?)(?: \+ ([^\[\]]+))?\]:\w+(?::unsigned)?")
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)(?:\.(?:addr|lcssa|sroa|ph|pre|in|us|\d)[\w.]*)?")
 #: Symbols of Fortran: of a module, "_QMsolverEa", of a subroutine, "_QFstepEa".
 _FORTRAN = re.compile(r"_Q[MF]\w*?E(\w+)")
+#: Numba's names of an array argument's data and shape, and of other arguments.
+_NUMBA = re.compile(r"arg\.(\w+?)(?:\.4|\.5\.(\d+))?")
 #: Instructions whose results have names of LLVM's, such as "arrayidx".
 _NAMED_BY_SOURCE = ("phi", "alloca")
 
@@ -52,6 +54,9 @@ class SourceNames:
         if value.startswith("@"):
             fortran = _FORTRAN.fullmatch(name)
             return fortran[1] if fortran else name
+        numba = _NUMBA.fullmatch(name)
+        if numba:
+            return f"{numba[1]}.shape[{numba[2]}]" if numba[2] else numba[1]
         declared = self._types.declared.get(value)
         if declared is not None:
             return declared
