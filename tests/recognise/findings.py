@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tilewright.loops.opt.records import Remark
 
-_OPERAND = re.compile(r"(?P<name>[%@]?[\w.$]+|\[[^\]]*\])\[(?P<letters>[\w,]*)\]")
+_OPERAND = re.compile(r"(?P<name>(?:at)?\([^\[]*?\)|[%@]?[\w.$>-]+|\[[^\]]*\])\[(?P<letters>[\w,]*)\]")
 
 
 def found_in(remarks: Sequence[Remark], function: str) -> str:
@@ -23,18 +23,26 @@ def reasons(remarks: Sequence[Remark], function: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """C[m,n] += A[m,k]*B[k,n], m=... -> mk,kn->mn."""
+    """C[m,n] += A[k,m]*B[k,n], m=... -> mk,kn->mn, whatever the order in memory."""
     left, sign, right = re.split(r" (\+?=) ", text, maxsplit=1)
-    names = [(found["name"], found["letters"].replace(",", "")) for found in _OPERAND.finditer(right)]
+    names = [(found["name"], found["letters"]) for found in _OPERAND.finditer(right)]
     result = _OPERAND.fullmatch(left)
     assert result is not None, text
-    own = (result["name"], result["letters"].replace(",", ""))
+    own = (result["name"], result["letters"])
     factors = [letters for name, letters in names if (name, letters) != own]
     keeps = sign == "+=" or own in names
-    pairs = [",".join(factors[place : place + 2]) for place in range(0, len(factors), 2)]
+    pairs = [
+        f"{_ordered(a, 'bmnk')},{_ordered(b, 'bknm')}"
+        for a, b in zip(factors[::2], factors[1::2], strict=True)
+    ]
     words = [
-        f"{'+'.join(pairs)}->{own[1]}",
+        f"{'+'.join(pairs)}->{_ordered(own[1], 'bmnk')}",
         *([] if keeps else ["set"]),
         *(["triangle"] if "triangle" in text else []),
     ]
-    return re.sub(r"\d", "", " ".join(words))
+    return " ".join(words)
+
+
+def _ordered(letters: str, order: str) -> str:
+    """Subscripts in an order of roles, without their numbers."""
+    return "".join(sorted(re.sub(r"[\d,]", "", letters), key=order.index))

@@ -19,7 +19,7 @@ from recognise.calls import SOURCES
 from recognise.toolchains import RUSTC, SOURCE_TOOLCHAINS
 from tilewright.llvm.backends import initialize
 from tilewright.llvm.canonical import inline_calls, shape_loops
-from tilewright.loops.driving.invocation import Invocation
+from tilewright_cc.invocation import Invocation
 
 FOLDER = Path(__file__).parent / "ir"
 #: What is stored of each source: what its compiler writes, which is shaped or has its calls inlined.
@@ -46,7 +46,9 @@ def stored_text(source: str) -> str:
             command = [*words, no_folder, "--emit=llvm-bc", "-o", str(bitcode), str(SOURCES / source)]
         else:
             found = Invocation.read(toolchain.command([SOURCES / source], Path("unit.so")))
-            command = found.compiling(found.sources[0], bitcode)
+            text = bitcode.with_suffix(".ll")
+            subprocess.run(found.emitting(found.sources[0], text), check=True, cwd=folder)
+            command = found.assembling(text, bitcode)
         subprocess.run(command, check=True, cwd=folder)
         initialize()
         module = llvm.parse_bitcode(bitcode.read_bytes())

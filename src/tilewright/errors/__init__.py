@@ -147,11 +147,10 @@ from tilewright.errors.libraries import (
 from tilewright.errors.loops import (
     CompilerMissing as CompilerMissing,
     CompilerUnknown as CompilerUnknown,
+    CompilerWithoutIr as CompilerWithoutIr,
     NotAModule as NotAModule,
     NotAccelerated as NotAccelerated,
     OptimiserFailed as OptimiserFailed,
-    OptionNotDriven as OptionNotDriven,
-    RustcNotDriven as RustcNotDriven,
     SourceMissing as SourceMissing,
     TargetNotOfModule as TargetNotOfModule,
 )

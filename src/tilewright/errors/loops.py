@@ -38,21 +38,13 @@ class CompilerMissing(TilewrightError, FileNotFoundError):
     message = "program {program} not found; install it, or give its path"
 
 
-class OptionNotDriven(TilewrightError, ValueError):
-    """A compiler option needs passes that do not run under `tilewright cc`."""
+class CompilerWithoutIr(TilewrightError, ValueError):
+    """A `tilewright cc` command of GCC, which writes no LLVM IR."""
 
     message = (
-        "{option} needs passes of {compiler} that do not run when loops are replaced; omit the "
-        "option, or compile this source with {compiler} directly"
-    )
-
-
-class RustcNotDriven(TilewrightError, ValueError):
-    """A rustc command whose output does not pass through the linker."""
-
-    message = (
-        "loops are replaced when rustc links: {option} is {found}, must be one of {allowed}; for a library "
-        "write LLVM IR with --emit=llvm-bc and run `tilewright opt`"
+        "{found} writes no LLVM IR, in which loops are replaced; compile the files with these loops by "
+        "`tilewright cc -- {other} ... -c`, all others by {found}, and link with {found}: "
+        "docs/loops.md#gcc-and-gfortran"
     )
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 from shares import looped
 
-from tilewright.errors import CompilerUnknown, InputNotReadable, OptionNotDriven
-from tilewright.loops.driving.build import build
-from tilewright.loops.driving.compilers import split_program
-from tilewright.loops.driving.invocation import Invocation, SourceFile, Stop
-from tilewright.loops.driving.units import UnitCompiler
+from tilewright.errors import CompilerUnknown, CompilerWithoutIr, InputNotReadable
+from tilewright_cc.compilers import split_program
+from tilewright_cc.invocation import Invocation, SourceFile, Stop
 
-BITCODE = Path("unit.bc")
-CLANG_IR = "-Xclang -disable-llvm-passes -fno-discard-value-names -emit-llvm -c -o unit.bc"
+TEXT = Path("unit.ll")
+CLANG_IR = "-Xclang -disable-llvm-passes -fno-discard-value-names -Rpass=tilewright -emit-llvm -S -o unit.ll"
 FLANG_IR = (
     "-mllvm -vectorize-loops=false -mllvm -vectorize-slp=false -mllvm -unroll-count=1 "
-    "-emit-llvm -c -o unit.bc"
+    "-emit-llvm -S -o unit.ll"
 )
 
 #: Command -> where it stops, its sources, what it writes, what compiles its first source.
@@ -69,13 +68,17 @@ COMMANDS = {
 }
 
 
+def words(text: str) -> list[str]:
+    return text.split()
+
+
 @looped("command", COMMANDS)
 def test_a_command_is_taken_apart(command: str) -> None:
     stop, sources, output, compiling = COMMANDS[command]
     found = Invocation.read(command.split())
     assert (found.stop, [source.path for source in found.sources], found.output) == (stop, sources, output)
     if sources:
-        assert found.compiling(found.sources[0], BITCODE) == compiling.split()
+        assert found.emitting(found.sources[0], TEXT) == compiling.split()
 
 
 def test_objects_stand_where_sources_stood() -> None:
@@ -103,8 +106,6 @@ INSTRUMENTED = (
 @pytest.mark.parametrize("option", INSTRUMENTED)
 def test_options_whose_passes_would_not_run(option: str) -> None:
     assert Invocation.read(["clang", option, "a.c"]).not_driven == option
-    with pytest.raises(OptionNotDriven, match="clang directly"):
-        build(["clang", option, "a.c"], UnitCompiler())
 
 
 @pytest.mark.parametrize(
@@ -130,10 +131,35 @@ def test_zig_of_the_wheel() -> None:
     assert (row.name, program, options) == ("zig", (sys.executable, "-m", "ziglang", "c++"), ("a.cpp",))
 
 
-@pytest.mark.parametrize("command", [[], ["gcc", "a.c"], ["zig", "build"], ["clangd"], ["python", "a.py"]])
+@pytest.mark.parametrize("command", [[], ["icx", "a.c"], ["zig", "build"], ["clangd"], ["python", "a.py"]])
 def test_other_programs_are_refused(command: list[str]) -> None:
     with pytest.raises(CompilerUnknown, match="clang"):
         Invocation.read(command)
+
+
+#: Compilers of GCC: what takes their place for files with loops.
+GCC = {"gcc": "clang", "x86_64-linux-gnu-g++-12": "clang++", "/usr/bin/gfortran": "flang", "cc": "clang"}
+
+
+@looped("program", GCC)
+def test_gcc_has_a_recipe(program: str) -> None:
+    with pytest.raises(CompilerWithoutIr, match=rf"tilewright cc -- {re.escape(GCC[program])} "):
+        Invocation.read([program, "a.c"])
+
+
+def test_commands_that_finish_ir() -> None:
+    found = Invocation.read(words("clang -O2 -I inc -MMD -MF x.d -x c a.inc -o b.o -c"))
+    ended = "-Wno-unused-command-line-argument -Wno-override-module -c -o b.o unit.ll"
+    assert found.finishing("unit.ll", "b.o") == words(f"clang -O2 -I inc {ended}")
+    assert found.finishing("a.inc", "b.o", "c") == words("clang -O2 -I inc -c -o b.o -x c a.inc")
+    flang = Invocation.read(words("flang -O2 a.f90 -S"))
+    assert flang.finishing("a.f90", "a.s") == words("flang -O2 -S -o a.s a.f90")
+
+
+@pytest.mark.parametrize("option", ["-save-temps=obj", "-fstack-usage"])
+def test_options_that_need_the_source(option: str) -> None:
+    assert Invocation.read(["clang", "-O2", option, "a.c"]).from_source == option
+    assert Invocation.read(["clang", "-O2", "a.c"]).from_source is None
 
 
 def test_response_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -43,12 +43,12 @@ HOST = ProductOptions(target=host_machine())
 def test_a_line_for_each_nest() -> None:
     lines = [str(remark) for remark in optimised().remarks]
     assert [line.split(",")[0] for line in lines] == [
-        "replaced product:2: %c[m",
+        "replaced product:2: c[m",
         "refused steps:13",
-        "replaced steps:15: %c[m",
+        "replaced steps:15: c[m",
         "refused turn:23",
     ]
-    assert lines[0] == "replaced product:2: %c[m,n] = %a[m,k]*%b[k,n], m=%m, n=%n, k=%k, f32"
+    assert lines[0] == "replaced product:2: c[m,n] = a[m,k]*b[k,n], m=m, n=n, k=k, f32"
     assert "calls calls" in lines[1]
     assert lines[3].endswith("since it does not multiply two elements")
 
@@ -271,7 +271,7 @@ def test_calls_that_hide_a_product_are_inlined() -> None:
     )
     assert called.count("@times") == 2
     found = optimised(called.replace("define", TIMES + "define", 1))
-    assert str(found.remarks[0]).startswith("replaced product:2: %c[m,n] = ")
+    assert str(found.remarks[0]).startswith("replaced product:2: c[m,n] = a[m,k]*b[k,n]")
     assert found.replaced == 2
 
 

@@ -31,7 +31,7 @@ def code() -> Linked:
     done = optimise_here(Work(text.encode(), "forms.ll", OutputFormat.OBJECT, options))
     replaced = {remark.where.function: remark.text for remark in done.remarks if remark.replaced}
     assert replaced.keys() >= set(NAMES)
-    assert replaced["s_mem"].endswith("m=[%c], n=[%c + 4], k=[%a + 4], f32")
+    assert replaced["s_mem"].endswith("m=at(c), n=at(c + 4), k=at(a + 4), f32")
     library = ctypes.CDLL(None)
     names = ("malloc", "free", "memset", "memcpy")
     imports = {name: ctypes.cast(getattr(library, name), POINTER).value or 0 for name in names}

@@ -19,11 +19,7 @@ from tilewright.preparing import importing, preparing
 
 #: The attribute of a recompiled function that holds its remarks.
 REMARKS = "__tilewright_remarks__"
-#: Numba's names in LLVM IR of an array argument's data and shape, and of other arguments.
-_DATA = re.compile(r"%arg\.(\w+?)\.4\b")
-_SHAPE = re.compile(r"%arg\.(\w+?)\.5\.(\d+)")
-_VALUE = re.compile(r"%arg\.(\w+)")
-#: Subscripts of one operand in the text of a product.
+#: The subscripts of an operand in a remark.
 _SUBSCRIPTS = re.compile(r"\[([a-z0-9,]*)\]")
 
 
@@ -70,8 +66,7 @@ def nests_of(function: Any) -> list[NumbaNest]:
 
 
 def _nest(remark: Remark, first: int) -> NumbaNest:
-    text = _SHAPE.sub(r"\1.shape[\2]", _DATA.sub(r"\1", remark.text))
-    text = _VALUE.sub(r"\1", text)
+    text = remark.text
     line = remark.where.line or first
     if not remark.replaced:
         return NumbaNest(line, "", text)

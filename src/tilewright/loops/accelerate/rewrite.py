@@ -211,7 +211,7 @@ def _nest(node: ast.For, definition: ast.FunctionDef, shared: frozenset[str], na
     nest = python_nest(node, name)
     found = contraction(nest.loop)
     read = _read_elsewhere(definition, node)
-    left = sorted(scalar for scalar in nest.assigned if scalar in read | shared)
+    left = sorted((nest.assigned | nest.undone) & (read | shared))
     if isinstance(found, Refusal) and len(left) == 1 and not set(left) & shared:
         again = python_nest(node, name, frozenset(left))
         second = contraction(again.loop)

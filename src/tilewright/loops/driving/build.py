@@ -1,19 +1,13 @@
-"""Run compiler commands with loops replaced: each source to LLVM IR, optimisation, code, then the link."""
+"""Run a command of any supported compiler with its loops replaced."""
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
-from tilewright.errors import OptionNotDriven
-from tilewright.loops.driving.compilers import is_rustc
-from tilewright.loops.driving.invocation import Invocation, Stop
-from tilewright.loops.driving.processes import run
 from tilewright.loops.driving.rust import build_rust
 from tilewright.loops.driving.units import UnitCompiler
-from tilewright.loops.opt.files import STANDARD, write_file
+from tilewright_cc.build import build_units
+from tilewright_cc.compilers import is_rustc
 
 
 def build(command: Sequence[str], units: UnitCompiler) -> int:
@@ -31,40 +25,9 @@ def build(command: Sequence[str], units: UnitCompiler) -> int:
 
     Raises
     ------
-    CompilerUnknown : the program is not a supported compiler.
+    CompilerUnknown, CompilerWithoutIr : the program is not a supported compiler.
     CompilerMissing : the program does not exist.
-    OptionNotDriven : an option requires compiler passes that would not run.
-    RustcNotDriven : rustc does not invoke a linker for this kind of output.
     OptimiserFailed : LLVM could not compile a unit.
     OutputNotWritable : an output cannot be written.
     """
-    if is_rustc(command):
-        return build_rust(command, units)
-    invocation = Invocation.read(command)
-    sources = invocation.sources
-    if sources and invocation.not_driven is not None:
-        raise OptionNotDriven(option=invocation.not_driven, compiler=invocation.compiler.name)
-    several_in_one = invocation.stop is not Stop.PROGRAM and len(sources) > 1 and invocation.output
-    if invocation.stop is Stop.OTHER or not sources or several_in_one:
-        # There is nothing to optimise, or the compiler rejects the command: show its own messages.
-        return run(list(command))
-    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
-        return _build(invocation, units, Path(folder))
-
-
-def _build(invocation: Invocation, units: UnitCompiler, folder: Path) -> int:
-    stop = invocation.stop
-    objects = []
-    for number, source in enumerate(invocation.sources):
-        bitcode = folder / f"{number}-{Path(source.path).stem}.bc"
-        status = run(invocation.compiling(source, bitcode))
-        if status:
-            return status
-        code = units.code(bitcode.read_bytes(), stop.form, source.path)
-        output = bitcode.with_suffix(".o") if stop is Stop.PROGRAM else Path(invocation.output_of(source))
-        if output == STANDARD:
-            sys.stdout.buffer.write(code)
-        else:
-            write_file(output, code)
-        objects.append(output)
-    return run(invocation.linking(objects)) if stop is Stop.PROGRAM else 0
+    return build_rust(command, units) if is_rustc(command) else build_units(command, units)

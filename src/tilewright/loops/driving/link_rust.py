@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.errors import TilewrightError
-from tilewright.loops.driving.processes import run
 from tilewright.loops.driving.rust import LinkJob
 from tilewright.loops.driving.units import UnitCompiler
 from tilewright.loops.opt.records import OutputFormat
+from tilewright_cc.processes import run
 
 #: Magic number of LLVM bitcode.
 _BITCODE = b"BC\xc0\xde"

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from tilewright.errors import RustcNotDriven, TilewrightError
-from tilewright.loops.driving.processes import run
+from tilewright.errors import TilewrightError
 from tilewright.loops.driving.units import UnitCompiler
 from tilewright.loops.opt.records import ProductOptions
 from tilewright.records import dataclass
+from tilewright_cc.processes import run, warn
 
 #: Options for rustc: unoptimised bitcode instead of objects, so that bounds checks are still inside the loops
 #: that they belong to.
@@ -28,6 +28,8 @@ _START = (
 )
 #: Crate types that rustc links; it writes the others itself.
 _LINKED = ("bin", "cdylib", "dylib")
+#: Crate types whose code is in no object that a linker of rustc's gets.
+_LIBRARIES = ("lib", "rlib", "staticlib")
 
 
 @dataclass(frozen=True)
@@ -48,18 +50,24 @@ class LinkJob:
 def build_rust(command: Sequence[str], units: UnitCompiler) -> int:
     """Run a rustc command with the loops of its objects replaced before linking.
 
+    A command that produces no program, cdylib or dylib runs unchanged, as Cargo needs it.
+
     Raises
     ------
-    RustcNotDriven : the command does not produce a program, a cdylib or a dylib.
     OptimiserFailed : LLVM could not compile a unit.
     """
     words = list(command)
     kinds = _values(words, "--crate-type")
     asked = _values(words, "--emit")
-    if any(kind not in _LINKED for kind in kinds):
-        raise RustcNotDriven(option="--crate-type", found=", ".join(kinds), allowed=", ".join(_LINKED))
-    if any(form.partition("=")[0] not in ("link", "dep-info") for form in asked):
-        raise RustcNotDriven(option="--emit", found=", ".join(asked), allowed="link, dep-info")
+    if any(kind not in _LINKED for kind in kinds) or any(
+        form.partition("=")[0] not in ("link", "dep-info") for form in asked
+    ):
+        if any(kind in _LIBRARIES for kind in kinds):
+            name = next(iter(_values(words, "--crate-name")), "the crate")
+            warn(f"{name} is compiled without replacing loops: rustc links no {', '.join(kinds)}")
+        return run(words)
+    if "build_script_build" in _values(words, "--crate-name"):
+        return run(words)
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
         # rustc derives the linker's command-line syntax from its name.
         wrapper, job, answer = (Path(folder) / name for name in ("cc", "job", "answer"))

@@ -28,6 +28,12 @@ _STRING = re.compile(r'"([^"]*)"(?:="([^"]*)")?')
 _LINE, _INLINED, _NODE_NAME = (
     re.compile(pattern) for pattern in (r"\bline: (\d+)", r"\binlinedAt: !(\d+)", r'\bname: "([^"]*)"')
 )
+_COLUMN, _SCOPE, _FILE, _FILE_NAME = (
+    re.compile(pattern)
+    for pattern in (r"\bcolumn: (\d+)", r"\bscope: !(\d+)", r"\bfile: !(\d+)", r'\bfilename: "([^"]*)"')
+)
+#: Scopes around a location that are looked at.
+_MOST_SCOPES = 50
 _DEBUG = re.compile(r" !dbg !(\d+)")
 _VARIABLE_OF = re.compile(rf"#dbg_value\(\S+ (%{NAME}), !(\d+), !DIExpression\(\),")
 _LOOP = re.compile(r"!llvm\.loop !(\d+)")
@@ -280,6 +286,10 @@ class ParsedModule:
                 break  # they are the last of a module
         return MappingProxyType(found)
 
+    def node(self, number: int) -> str:
+        """The text of a metadata node; "" if there is none."""
+        return self._nodes.get(number, "")
+
     @cached_property
     def _groups(self) -> Mapping[int, Mapping[str, str]]:
         """Attribute groups: string attributes with values, and enum attributes."""
@@ -305,6 +315,11 @@ class ParsedModule:
         """Width of addresses."""
         found = _POINTER.search(self.datalayout)
         return int(found[1]) if found else 64
+
+    @cached_property
+    def is_fortran(self) -> bool:
+        """Whether flang wrote it: arrays have their first subscript along memory."""
+        return any(line.startswith('source_filename = "FIRModule"') for line in self.lines[:4])
 
     def loop_properties(self, function: FunctionDefinition, label: str) -> frozenset[str]:
         """Loop metadata on the branch of a latch, such as "llvm.loop.mustprogress"."""
@@ -340,13 +355,32 @@ class ParsedModule:
         """Source location of an instruction for remarks; of an inlined one, the location of the call."""
         name = self.name_in_source(function)
         number = instruction.debug if instruction is not None else None
-        line = None
+        node = ""
         while number is not None:
-            node = self._nodes.get(number, "")
-            found, inlined = _LINE.search(node), _INLINED.search(node)
-            line = int(found[1]) if found else None
+            node = self.node(number)
+            inlined = _INLINED.search(node)
             number = int(inlined[1]) if inlined else None
-        return Where(name, line or None)  # line 0: code that has no line of its own
+        line, column = _number(_LINE, node), _number(_COLUMN, node)
+        # Line 0: code that has no line of its own.
+        return Where(name, line, column, self._file_of(node)) if line else Where(name)
+
+    def _file_of(self, node: str) -> str:
+        """The file of a location or a scope, by the scopes around it; "" if none says it."""
+        for _ in range(_MOST_SCOPES):
+            file = _number(_FILE, node)
+            if file is not None:
+                found = _FILE_NAME.search(self.node(file))
+                return found[1] if found else ""
+            scope = _number(_SCOPE, node)
+            if scope is None:
+                return ""
+            node = self.node(scope)
+        return ""
+
+
+def _number(pattern: re.Pattern[str], node: str) -> int | None:
+    found = pattern.search(node)
+    return int(found[1]) if found else None
 
 
 def read_module(text: str) -> ParsedModule:

@@ -15,10 +15,12 @@ from tilewright.spec.roles import DimensionRole
 
 @dataclass(frozen=True)
 class Where:
-    """A source location, as remarks print it."""
+    """A source location, as remarks print it; the file is as the compiler was given it, "" if unknown."""
 
     function: str
     line: int | None = None
+    column: int | None = None
+    file: str = ""
 
     def __str__(self) -> str:
         return self.function if self.line is None else f"{self.function}:{self.line}"

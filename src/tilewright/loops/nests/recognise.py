@@ -182,7 +182,9 @@ def _check_order(first: _Step, second: _Step) -> None:
     name = first.store.target.memory.name
     where = second.store.where
     if _shape(first.space) != _shape(second.space):
-        raise Refused(where, f"stores into other elements of {name} in line {first.store.where.line}")
+        before = first.store.where.line
+        place = "before" if before is None else f"in line {before}"
+        raise Refused(where, f"stores into other elements of {name} {place}")
     if first.beta.is_one and second.beta.is_one:
         return  # sums of sums, in any order
     shared = [

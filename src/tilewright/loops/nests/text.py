@@ -13,9 +13,16 @@ LETTERS = {DimensionRole.BATCH: "b", DimensionRole.M: "m", DimensionRole.N: "n",
 
 #: The stride of one operand along a dimension.
 Stride = Callable[[ProductDimension], Polynomial]
+#: Orders the subscripts of an operand, which come in the order of roles.
+SubscriptOrder = Callable[[list[tuple[ProductDimension, str]], Stride], list[tuple[ProductDimension, str]]]
 
 
-def product_text(product: MatrixProduct) -> str:
+def role_order(own: list[tuple[ProductDimension, str]], _: Stride) -> list[tuple[ProductDimension, str]]:
+    """Subscripts as in the formula of a product, however operands are stored."""
+    return own
+
+
+def product_text(product: MatrixProduct, order: SubscriptOrder = role_order) -> str:
     """The product, with letters for roles, and the sizes of its dimensions.
 
     Several dimensions of a role are numbered: ``C[m,n] += A[m,k1,k2]*B[k1,k2,n], m=8, n=8, k1=3, k2=n``.
@@ -33,7 +40,7 @@ def product_text(product: MatrixProduct) -> str:
     names = _names(product)
 
     def operand(found: MatrixOperand, stride: Stride, *, depths_first: bool = False) -> str:
-        own = [(dimension.role, name) for dimension, name in names if stride(dimension)]
+        own = [(dimension, name) for dimension, name in names if stride(dimension)]
         if depths_first:
             own.sort(
                 key=lambda pair: [
@@ -41,9 +48,9 @@ def product_text(product: MatrixProduct) -> str:
                     DimensionRole.K,
                     DimensionRole.N,
                     DimensionRole.M,
-                ].index(pair[0])
+                ].index(pair[0].role)
             )
-        return f"{found.memory.name}[{','.join(name for _, name in own)}]"
+        return f"{found.memory.name}[{','.join(name for _, name in order(own, stride))}]"
 
     c = operand(product.c, lambda dimension: dimension.c)
     pairs = [(product.a, product.b), *([product.second] if product.second else [])]

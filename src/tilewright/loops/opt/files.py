@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from tilewright.atomic import replacing
 from tilewright.errors import InputNotReadable, InvalidChoice, OutputNotWritable, shown
-from tilewright.loops.opt.records import Optimised, OutputFormat
+from tilewright.loops.opt.records import Optimised, OutputFormat, Remark
 from tilewright.reading import read_bounded, read_input
+from tilewright_cc.reports import formatted, lines
 
 #: The path that means standard input or output.
 STANDARD = Path("-")
@@ -69,3 +71,11 @@ def write_dumps(output: Path, optimised: Optimised) -> tuple[Path, ...]:
         write_file(path, text.encode())
         paths.append(path)
     return tuple(paths)
+
+
+def write_remarks(path: Path | None, remarks: Sequence[Remark]) -> None:
+    """Write remarks in the format of the file's suffix; "-" is standard error, None nowhere."""
+    if path == STANDARD:
+        sys.stderr.write(lines(remarks))
+    elif path is not None:
+        write_file(path, formatted(remarks, path.suffix).encode())

@@ -10,11 +10,9 @@ from tilewright.loops.llvm.text import NAME
 from tilewright.loops.nests.nest import MatrixProduct, Refusal
 from tilewright.loops.nests.text import product_text
 from tilewright.loops.opt.records import NO_ELEMENTS
+from tilewright.loops.opt.source_names import SourceNames
+from tilewright.loops.opt.subscripts import StorageOrder, as_in_language
 
-#: A value with the type that its symbol carries, "%n:i32"; remarks omit the type.
-_TYPED = re.compile(rf"(%{NAME})(?::\w+)?(?::unsigned)?")
-#: The type of a value in memory: "[%c + 8]:ptr".
-_TYPED_MEMORY = re.compile(r"\]:\w+(?::unsigned)?")
 #: Loop indices, named after the loop header.
 _INDEX = re.compile(rf"\bi\.{NAME}")
 
@@ -59,12 +57,11 @@ def _loops(root: Root, depth: int = 1) -> Iterator[tuple[Root, int]]:
 
 def described(root: Root, product: MatrixProduct) -> str:
     """A product with its element types; those of A, B and C if they differ."""
-    types = dict.fromkeys(str(operand.dtype) for operand in (product.a, product.b, product.c))
-    return f"{_in_source(root, product_text(product))}, {' '.join(types)}"
+    shown = as_in_language(product, by_columns=root.module.is_fortran)
+    types = dict.fromkeys(str(operand.dtype) for operand in (shown.a, shown.b, shown.c))
+    return f"{_in_source(root, product_text(shown, StorageOrder(shown)))}, {' '.join(types)}"
 
 
 def _in_source(root: Root, text: str) -> str:
-    """A text with source names of values, as far as debug information is available."""
-    names = root.module.variables(root.flow.function)
-    named = _TYPED.sub(lambda found: names.get(found[1], found[1]), text)
-    return _TYPED_MEMORY.sub("]", named)
+    """A text with source names of values, as far as they are known."""
+    return SourceNames(root.module, root.flow.function)(text)

@@ -65,6 +65,7 @@ class PythonNest:
     integers, scalars : expressions, by symbol.
     assigned : scalar variables that the nest assigns; those in `kept` are read elsewhere in the function and
         therefore treated as elements without subscripts.
+    undone : names that have another value after the nest than its loops leave: see counted_while.py.
     builtins, modules : functions of `BUILTINS` that it calls, and names that it uses for NumPy.
     differences : of lengths of slices that must be equal; the record is valid if all are 0.
     has_floats : whether a number is written with a decimal point.
@@ -77,6 +78,7 @@ class PythonNest:
     integers: dict[Symbol, ast.expr] = field(default_factory=dict)
     scalars: dict[Symbol, ast.expr] = field(default_factory=dict)
     assigned: frozenset[str] = frozenset()
+    undone: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
     builtins: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)

@@ -30,6 +30,7 @@ from tilewright.loops.nests.nest import (
     Where,
 )
 from tilewright.loops.nests.polynomial import Index, Symbol
+from tilewright.loops.python.counted_while import counted
 from tilewright.loops.python.elements import (
     LoopVariable,
     NotAnInteger,
@@ -77,8 +78,9 @@ def python_nest(node: ast.For, function: str, kept: frozenset[str] = frozenset()
     >>> sorted(nest.arrays), [symbol.name for symbol in nest.integers]
     (['A', 'x', 'y'], ['n', 'len(x)'])
     """
-    reader = _Reader(function, node, kept)
-    statement = reader.loop(node)
+    plain = counted(node)
+    reader = _Reader(function, node, plain, kept)
+    statement = reader.loop(plain)
     if not isinstance(statement, CountedLoop):
         statement = replace(reader.nest.loop, body=(statement,))
     reader.nest.loop = statement
@@ -94,15 +96,15 @@ def assigned_names(node: ast.AST) -> frozenset[str]:
 class _Reader(SubscriptReader):
     """Reads the statements of one nest."""
 
-    def __init__(self, function: str, node: ast.For, kept: frozenset[str]) -> None:
-        targets = frozenset(
-            target.id
-            for child in ast.walk(node)
-            for target in _targets(child)
-            if isinstance(target, ast.Name)
-        )
+    def __init__(self, function: str, node: ast.For, plain: ast.For, kept: frozenset[str]) -> None:
+        targets = _scalars(plain)
+        # Counters of `while` end at their bound, names of rows at the last row: nobody may read them behind.
+        undone = (_scalars(node) - targets) | (assigned_names(node) - assigned_names(plain))
         empty = CountedLoop(Index(""), Extent.of(0), (), Where(function, node.lineno))
-        super().__init__(function, PythonNest(node, empty, assigned=targets, kept=kept), assigned_names(node))
+        nest = PythonNest(node, empty, assigned=targets, kept=kept, undone=undone)
+        if any(isinstance(one, ast.Name) and one.id == "enumerate" for one in ast.walk(node)):
+            nest.builtins.add("enumerate")
+        super().__init__(function, nest, assigned_names(plain))
         self.waiting: list[Statement] = []
 
     def body(self, statements: list[ast.stmt]) -> Iterator[Statement]:
@@ -292,6 +294,13 @@ class _Reader(SubscriptReader):
                 return Read(cell)
             case _:
                 return Unreadable("sums over more than one range, or over a part of one", where)
+
+
+def _scalars(node: ast.AST) -> frozenset[str]:
+    """Names that assignments bind, without those of loops."""
+    return frozenset(
+        target.id for child in ast.walk(node) for target in _targets(child) if isinstance(target, ast.Name)
+    )
 
 
 def _targets(node: ast.AST) -> list[ast.expr]:

@@ -13,7 +13,7 @@ from tilewright.compiler.target import resolve_target
 from tilewright.errors import BinaryToTerminal
 from tilewright.loops.driving.build import build
 from tilewright.loops.driving.units import UnitCompiler
-from tilewright.loops.opt.files import STANDARD, form_of, read_source, write_dumps, write_file
+from tilewright.loops.opt.files import form_of, read_source, write_dumps, write_file, write_remarks
 from tilewright.loops.opt.optimise import optimise
 from tilewright.loops.opt.records import NO_ELEMENTS, ProductOptions, Remark
 from tilewright.loops.splice.plan import ProductStrategy
@@ -81,7 +81,7 @@ def optimise_loops(
         raise BinaryToTerminal
     options = replace(_loop_options(target, strategy, l2, l3, assume_reassociation), arena=arena)
     done = optimise(read_source(source), form, options, name=str(source), dump=dump)
-    _write_remarks(remarks, done.remarks)
+    write_remarks(remarks, done.remarks)
     if output == Path("-"):
         typer.echo(done.content, nl=False)
     else:
@@ -108,9 +108,10 @@ def compile_command(
 
     For example: tilewright cc -- clang -O3 -march=native -ffast-math prog.c -o prog -lm
     """
-    units = UnitCompiler(replace(_loop_options(target, strategy, l2, l3, assume_reassociation), arena=arena))
+    options = replace(_loop_options(target, strategy, l2, l3, assume_reassociation), arena=arena)
+    units = UnitCompiler(options, every_nest=remarks is not None)
     status = build(command, units)
-    _write_remarks(remarks, units.remarks)
+    units.write_remarks(remarks)
     raise typer.Exit(status)
 
 
@@ -124,15 +125,6 @@ def _loop_options(
         l3_bytes=None if l3 is None else parse_bytes("--l3", l3),
         assume_reassociation=assume_reassociation,
     )
-
-
-def _write_remarks(path: Path | None, remarks: Sequence[Remark]) -> None:
-    """A line for each nest."""
-    lines = "".join(f"{remark}\n" for remark in remarks)
-    if path == STANDARD:
-        typer.echo(lines, err=True, nl=False)
-    elif path is not None:
-        write_file(path, lines.encode())
 
 
 def _print_remarks(remarks: Sequence[Remark]) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
-
-from tilewright.errors import CompilerUnknown
-from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)
@@ -21,12 +19,14 @@ class CompilerDriver:
     programs : regular expression of its program names, without ".exe".
     suffixes : of the sources that it compiles to LLVM IR.
     ir : options that make it emit IR with source-level loops, neither vectorised nor unrolled.
+    finishes_ir : whether it makes of that IR the code that it makes of the source.
     """
 
     name: str
     programs: str
     suffixes: tuple[str, ...]
     ir: tuple[str, ...]
+    finishes_ir: bool
 
 
 _C = (".c", ".i", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cp", ".CPP", ".ii", ".ll", ".bc")
@@ -37,14 +37,21 @@ _FORTRAN = tuple(
 )
 
 #: Output of the front end at O1 and above, so that functions may be optimised later; names are kept for
-#: remarks.
-_CLANG_IR = ("-Xclang", "-disable-llvm-passes", "-fno-discard-value-names")
+#: remarks, and lines without debug information, as for remarks of LLVM's own.
+_CLANG_IR = ("-Xclang", "-disable-llvm-passes", "-fno-discard-value-names", "-Rpass=tilewright")
 #: flang cannot stop before LLVM's passes: those that transform loops are disabled one by one.
 _FLANG_IR = tuple(
     word
     for option in ("-vectorize-loops=false", "-vectorize-slp=false", "-unroll-count=1")
     for word in ("-mllvm", option)
 )
+
+#: Compilers of GCC, and the compiler that takes their place for files with loops.
+_WITHOUT_IR = {
+    r"(.*-)?(gcc|cc)(-\d+)?": "clang",
+    r"(.*-)?(g\+\+|c\+\+)(-\d+)?": "clang++",
+    r"(.*-)?gfortran(-\d+)?": "flang",
+}
 
 #: Sanitizers, which compilers insert with passes of their own.
 _CHECKS = "address|hwaddress|memory|memtag|thread|dataflow|cfi|fuzzer|safe-stack|type"
@@ -56,9 +63,9 @@ NOT_DRIVEN = re.compile(
 )
 
 COMPILERS = (
-    CompilerDriver("clang", r"clang(\+\+)?(-\d+)?", _C, _CLANG_IR),
-    CompilerDriver("zig", r"zig", _C, _CLANG_IR),
-    CompilerDriver("flang", r"flang(-new)?(-\d+)?", _FORTRAN, _FLANG_IR),
+    CompilerDriver("clang", r"clang(\+\+)?(-\d+)?", _C, _CLANG_IR, finishes_ir=True),
+    CompilerDriver("zig", r"zig", _C, _CLANG_IR, finishes_ir=True),
+    CompilerDriver("flang", r"flang(-new)?(-\d+)?", _FORTRAN, _FLANG_IR, finishes_ir=False),
 )
 #: The compiler with a different command line: rust.py.
 RUSTC = r"rustc"
@@ -72,6 +79,7 @@ def split_program(command: Sequence[str]) -> tuple[CompilerDriver, tuple[str, ..
 
     Raises
     ------
+    CompilerWithoutIr : the program is a compiler of GCC.
     CompilerUnknown : the program is not a supported compiler.
 
     Examples
@@ -82,7 +90,7 @@ def split_program(command: Sequence[str]) -> tuple[CompilerDriver, tuple[str, ..
     """
     words = tuple(command)
     if not words:
-        raise CompilerUnknown(found="no command")
+        raise _unknown("")
     name = program_name(words[0])
     if re.fullmatch(r"python[\d.]*", name) and words[1:3] == ("-m", "ziglang"):
         name, length = "zig", 3
@@ -93,10 +101,21 @@ def split_program(command: Sequence[str]) -> tuple[CompilerDriver, tuple[str, ..
         if re.fullmatch(row.programs, name):
             if row.name == "zig":
                 if words[length : length + 1] not in [(mode,) for mode in _ZIG_MODES]:
-                    raise CompilerUnknown(found=f"zig without {' or '.join(_ZIG_MODES)} after it")
+                    raise _unknown("zig")
                 length += 1
             return row, words[:length], words[length:]
-    raise CompilerUnknown(found=name)
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> Exception:
+    """The error about a program: "" if there is none, "zig" if it is not run as a C compiler."""
+    from tilewright import errors
+
+    for programs, other in _WITHOUT_IR.items():
+        if re.fullmatch(programs, name):
+            return errors.CompilerWithoutIr(found=name, other=other)
+    texts = {"": "no command", "zig": f"zig without {' or '.join(_ZIG_MODES)} after it"}
+    return errors.CompilerUnknown(found=texts.get(name, name))
 
 
 def is_rustc(command: Sequence[str]) -> bool:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path, PurePath
 
-from tilewright.errors import InputNotReadable
-from tilewright.loops.driving.compilers import NOT_DRIVEN, CompilerDriver, split_program
-from tilewright.loops.opt.records import OutputFormat
-from tilewright.reading import read_input
-from tilewright.records import dataclass
+from tilewright_cc.compilers import NOT_DRIVEN, CompilerDriver, split_program
 
 #: Longest response file that is read, in bytes.
 _MOST_RESPONSE_BYTES = 16 << 20
@@ -29,14 +28,15 @@ class Stop(Enum):
     OTHER = "nothing that is optimised"
 
     @property
-    def form(self) -> OutputFormat:
-        """Output format of each source's code."""
-        forms = {
-            Stop.ASSEMBLY: OutputFormat.ASSEMBLY,
-            Stop.BITCODE: OutputFormat.BITCODE,
-            Stop.IR: OutputFormat.LL,
-        }
-        return forms.get(self, OutputFormat.OBJECT)
+    def suffix(self) -> str:
+        """Suffix of each source's output."""
+        return {Stop.ASSEMBLY: ".s", Stop.BITCODE: ".bc", Stop.IR: ".ll"}.get(self, ".o")
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Options that make a compiler stop there, for one source."""
+        options = {Stop.ASSEMBLY: ("-S",), Stop.BITCODE: ("-emit-llvm", "-c"), Stop.IR: ("-emit-llvm", "-S")}
+        return options.get(self, ("-c",))
 
 
 class ArgumentKind(Enum):
@@ -76,6 +76,11 @@ _NO_CODE = _words_of("""
     -E -M -MM -fsyntax-only --version -dumpversion -dumpmachine -### --help --precompile
 """)
 _DEPENDENCY_FILES = ("-MF", "-MT", "-MQ")
+_DEPENDENCIES = ("-MD", "-MMD", "-MP")
+#: Options that keep or measure what happens between a source and its code.
+_FROM_SOURCE = ("-save-temps", "--save-temps", "-ftime-report", "-fstack-usage", "-include-pch")
+#: Options of a source say nothing about LLVM IR, which its compiler would warn of.
+_FOR_IR = ("-Wno-unused-command-line-argument", "-Wno-override-module")
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ class Invocation:
 
         Raises
         ------
-        CompilerUnknown : the program is not a supported compiler.
+        CompilerUnknown, CompilerWithoutIr : the program is not a supported compiler.
         """
         compiler, program, options = split_program(command)
         return cls(compiler, program, tuple(_words(compiler, list(_expanded(options)))))
@@ -163,22 +168,63 @@ class Invocation:
 
     def output_of(self, source: SourceFile) -> str:
         """The output file of a source if the command does not link."""
-        return self.output or PurePath(source.path).with_suffix(self.stop.form.value).name
+        return self.output or PurePath(source.path).with_suffix(self.stop.suffix).name
 
-    def compiling(self, source: SourceFile, bitcode: Path) -> list[str]:
-        """The command that writes a source's unoptimised LLVM IR to a file."""
-        words = [text for word in self.words if word.part is ArgumentKind.OPTION for text in word.text]
-        words += self._dependencies(source)
+    def emitting(self, source: SourceFile, output: Path, form: str = "-S") -> list[str]:
+        """The command that writes a source's unoptimised LLVM IR; form is -S for text, -c for bitcode."""
+        words = [*self._options, *self._dependencies(source)]
         language = [] if source.language is None else ["-x", source.language]
-        ir = [*self.compiler.ir, "-emit-llvm", "-c", "-o", str(bitcode)]
+        ir = [*self.compiler.ir, "-emit-llvm", form, "-o", str(output)]
         return [*self.program, *words, *ir, *language, source.path]
+
+    def assembling(self, text: Path, bitcode: Path) -> list[str]:
+        """The command that writes text as bitcode, which other versions of LLVM read more often."""
+        ir = self.compiler.ir if self.compiler.finishes_ir else ()
+        return [*self.program, *ir, "-w", "-emit-llvm", "-c", "-o", str(bitcode), str(text)]
+
+    def finishing(self, path: str, output: str, language: str | None = None) -> list[str]:
+        """The command that compiles a source, or its LLVM IR, as if alone; without file of dependencies."""
+        words = [word for word in self._options if word not in _DEPENDENCIES]
+        if language is None and path.endswith(".ll") and self.compiler.finishes_ir:
+            words += _FOR_IR
+        asked = [] if language is None else ["-x", language]
+        return [*self.program, *words, *self.stop.options, "-o", output, *asked, path]
+
+    @property
+    def from_source(self) -> str | None:
+        """An option by which code has to be made of the source itself, if there is one."""
+        texts = (word.text[0] for word in self.words)
+        return next((text for text in texts if text.startswith(_FROM_SOURCE)), None)
+
+    def reports(self, option: str, name: str) -> bool:
+        """Whether the last option such as -Rpass=REGEX asks for the remarks of a pass."""
+        given = [
+            word.text[0].partition("=")[2] for word in self.words if word.text[0].startswith(f"{option}=")
+        ]
+        try:
+            return bool(given) and re.search(given[-1], name) is not None
+        except re.error:
+            return False  # the compiler says so
+
+    def record_of(self, output: str) -> str | None:
+        """The file of the optimisation record that is asked for, as clang names it."""
+        texts = [word.text[0] for word in self.words]
+        named = [text.partition("=")[2] for text in texts if text.startswith("-foptimization-record-file=")]
+        asked = any(
+            text in ("-fsave-optimization-record", "-fsave-optimization-record=yaml") for text in texts
+        )
+        return named[-1] if named else str(PurePath(output).with_suffix(".opt.yaml")) if asked else None
+
+    @property
+    def _options(self) -> list[str]:
+        return [text for word in self.words if word.part is ArgumentKind.OPTION for text in word.text]
 
     def _dependencies(self, source: SourceFile) -> list[str]:
         """Options for the requested dependency file and its target.
 
         Their defaults follow from the name of the output, which here is a temporary file.
         """
-        asked = [word.text[0] for word in self.words if word.text[0] in ("-MD", "-MMD")]
+        asked = [word.text[0] for word in self.words if word.text[0] in _DEPENDENCIES[:2]]
         if not asked:
             return []
         given = [word for word in self.words if word.part is ArgumentKind.DEPENDENCIES]
@@ -201,8 +247,31 @@ class Invocation:
                 case ArgumentKind.LANGUAGE | ArgumentKind.DEPENDENCIES:
                     continue
                 case _:
-                    if word.text[0] not in ("-MD", "-MMD", "-MP"):
+                    if word.text[0] not in _DEPENDENCIES:
                         words += word.text
+        return [*self.program, *words]
+
+    @property
+    def is_whole_program(self) -> bool:
+        """Whether units are to be optimised together at the link."""
+        asked = [word.text[0] for word in self.words if word.text[0].startswith(("-flto", "-fno-lto"))]
+        return bool(asked) and asked[-1] != "-fno-lto" and self.compiler.finishes_ir
+
+    def linking_merged(self, merged: Path, modules: AbstractSet[str]) -> list[str]:
+        """The link with one object in the place of all sources and of the objects that were merged."""
+        words = [str(merged)]
+        # The linker needs a plug-in of LLVM for -flto, and the option only if archives may hold bitcode.
+        archives = any(word.text[0].endswith(".a") for word in self.words)
+        for word in self.words:
+            match word.part:
+                case ArgumentKind.SOURCE | ArgumentKind.LANGUAGE | ArgumentKind.DEPENDENCIES:
+                    continue
+                case _ if word.text[0] in modules or word.text[0] in _DEPENDENCIES:
+                    continue
+                case _ if word.text[0].startswith("-flto") and not archives:
+                    continue
+                case _:
+                    words += word.text
         return [*self.program, *words]
 
 
@@ -226,8 +295,14 @@ def _expanded(options: Sequence[str], outer: frozenset[Path] = frozenset()) -> I
 def _response(path: Path) -> list[str]:
     """The arguments in a response file."""
     try:
-        return shlex.split(read_input(path, _MOST_RESPONSE_BYTES).decode("utf-8"))
+        with path.open("rb") as stream:
+            content = stream.read(_MOST_RESPONSE_BYTES + 1)
+        if len(content) > _MOST_RESPONSE_BYTES:
+            raise ValueError(f"it has more than {_MOST_RESPONSE_BYTES} bytes")
+        return shlex.split(content.decode("utf-8"))
     except (OSError, ValueError) as error:
+        from tilewright.errors import InputNotReadable
+
         reason = getattr(error, "strerror", None) or str(error)
         raise InputNotReadable(path=str(path), reason=reason) from error
 
