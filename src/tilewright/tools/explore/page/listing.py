@@ -30,6 +30,7 @@ class Listing:
     tile_statements : for each line of tile IR its statement; None for declarations.
     llvm_statements : for each line of LLVM IR the statements it was written for; several where they call the
         function that it is in.
+    shared : for each line of LLVM IR whether it belongs to its statements by calls only.
     assembly_llvm : for each line of assembly the index of its line of LLVM IR; None where LLVM knows none.
     """
 
@@ -39,6 +40,7 @@ class Listing:
     assembly: tuple[str, ...]
     tile_statements: tuple[int | None, ...]
     llvm_statements: tuple[tuple[int, ...], ...]
+    shared: tuple[bool, ...]
     assembly_llvm: tuple[int | None, ...]
 
 
@@ -67,6 +69,7 @@ def listing_of(kernel: Kernel) -> Listing:
         located.lines,
         tuple(statement_lines(program)),
         tuple(_statements_of_lines(lines, marks)),
+        tuple(mark is None for mark in marks),
         tuple(origin - 1 if origin else None for origin in located.origins),
     )
 

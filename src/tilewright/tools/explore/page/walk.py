@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from itertools import islice, product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -78,11 +79,18 @@ class Walk:
     steps : the first `MOST_STEPS`.
     count : how many the call has; `MOST_COUNTED` stands for more.
     words : for each statement that runs, what it is.
+    multiply_adds : of the register tiles in all steps that were counted.
     """
 
     steps: tuple[Step, ...]
     count: int
     words: Mapping[int, str]
+    multiply_adds: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether every step was counted."""
+        return self.count < MOST_COUNTED
 
 
 class _Walker(Run):
@@ -152,6 +160,13 @@ class _Walker(Run):
             yield from self.block(
                 loops[-1].body, {**names, **dict(here)}, number + len(loops), (*axes, *here)
             )
+
+    def multiply_adds(self, node: Statement, names: Mapping[str, int]) -> int:
+        """Of one register tile; 0 of other statements."""
+        if not isinstance(node, TileMatmul):
+            return 0
+        count = 1 if node.batch is None else self.integer(node.batch.count, names)
+        return count * prod(self.integer(one, names) for one in (node.rows, node.columns, node.depth))
 
     def touches(self, node: Statement, names: Mapping[str, int]) -> Iterator[Touch]:
         """What a primitive reads and writes."""
@@ -299,7 +314,8 @@ def walk_of(program: Program, example: Example) -> Walk:
     (2, ((6, 0, 6, 64),))
     """
     walker = _Walker(program, example)
-    steps, count, words = [], 0, {}
+    steps, count, work = [], 0, 0
+    words: dict[int, str] = {}
     try:
         places = walker.block(program.body, example.sizes, 0)
         for number, node, names, axes in islice(places, MOST_COUNTED):
@@ -307,6 +323,7 @@ def walk_of(program: Program, example: Example) -> Walk:
                 steps.append(Step(number, axes, tuple(walker.touches(node, names))))
                 words[number] = _WORDS.get(type(node), getattr(node, "word", "").replace("_", " "))
             count += 1
+            work += walker.multiply_adds(node, names)
     except KeyError as error:
         raise InvalidTileIr(where=str(error), reason="has no value in the example") from error
-    return Walk(tuple(steps), count, words)
+    return Walk(tuple(steps), count, words, work)
