@@ -209,6 +209,7 @@ from tilewright.errors.options import (
     InvalidText as InvalidText,
     InvalidThreads as InvalidThreads,
     NotExplained as NotExplained,
+    NotMeasured as NotMeasured,
     UnexpectedKeyword as UnexpectedKeyword,
     WrongArguments as WrongArguments,
 )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
 from tilewright.calls.compile import compile_problem
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Problem
@@ -12,11 +10,15 @@ from tilewright.compiler.target import resolve_target
 from tilewright.errors import InvalidChoice, shown
 from tilewright.machine.machine import Machine
 from tilewright.tools.explore.page.build import Exploration, exploration
+from tilewright.tools.explore.page.measured_points import add_measured
 from tilewright.tools.explore.page.record import kernel_record
 
 
 def explore_problem(
-    problem: Problem, targets: Sequence[str | Machine | None] = (None,), sizes: Mapping[str, int] | None = None
+    problem: Problem,
+    targets: Sequence[str | Machine | None] = (None,),
+    sizes: Mapping[str, int] | None = None,
+    peers: Sequence[str] | None = None,
 ) -> Exploration:
     """The page of a problem.
 
@@ -25,6 +27,11 @@ def explore_problem(
     problem : what is compiled for each target.
     targets : names of targets or machines; this host by default.
     sizes : lengths of axes that the problem leaves open, for the call that is drawn.
+    peers : systems to measure on this host beside Tilewright; None if nothing is measured.
+
+    Raises
+    ------
+    NotMeasured : the problem is no product of known sizes, or this host is not among the targets.
 
     Examples
     --------
@@ -35,11 +42,16 @@ def explore_problem(
     """
     machines = [resolve_target(target) for target in targets]
     kernels = [compile_problem(problem, machine) for machine in machines]
-    return exploration(title_of(kernels[0]), [kernel_record(kernel, sizes or {}) for kernel in kernels])
+    records = [kernel_record(kernel, sizes or {}) for kernel in kernels]
+    if peers is not None:
+        add_measured(problem, machines, records, peers)
+    return exploration(title_of(kernels[0]), records)
 
 
-def explore_kernel(kernel: Kernel, targets: Sequence[str | Machine] = (), sizes: Any = None) -> Exploration:
-    """The page of a kernel, and of the same problem on further targets."""
+def explore_kernel(
+    kernel: Kernel, targets: Sequence[str | Machine] = (), sizes: Mapping[str, int] | None = None
+) -> Exploration:
+    """The page of a kernel, and of the same problem on further targets; see `Kernel.explore`."""
     records = [kernel_record(kernel, sizes or {})]
     for target in targets:
         machine = resolve_target(target)

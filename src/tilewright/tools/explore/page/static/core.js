@@ -24,7 +24,7 @@ function element(parent, name, text, attributes = {}) {
 function table(parent, columns, rows, numbers = [], fold = true) {
   const holder = element(parent, "div", null, { class: "scroll" });
   const made = d3.select(holder).append("table").attr("class", fold ? "fold" : null);
-  const css = (at) => (numbers.includes(at) ? "number" : "wide");
+  const css = (at) => (numbers.includes(at) ? "number" : at === 0 && !fold ? "name" : "wide");
   made.append("thead").append("tr").selectAll("th").data(columns).join("th")
     .attr("scope", "col").attr("class", (_, at) => css(at)).text((name) => name);
   const lines = made.append("tbody").selectAll("tr").data(rows).join("tr");
@@ -149,5 +149,7 @@ addEventListener("DOMContentLoaded", async () => {
   document.getElementById("loading").remove();
   drawTargets();
   let width = innerWidth;
-  addEventListener("resize", d3.timeout ? () => { if (Math.abs(innerWidth - width) > 40) { width = innerWidth; show(); } } : null);
+  addEventListener("resize", () => {
+    if (Math.abs(innerWidth - width) > 40) { width = innerWidth; show(); }
+  });
 });

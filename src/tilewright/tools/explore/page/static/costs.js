@@ -8,13 +8,13 @@ panels.push({
     element(section, "p", `Cycles of the call that is drawn, as the cost model predicts them; the strategy that is taken: ${taken?.meaning ?? "none"}.`);
     const figure = element(section, "figure"), width = widthOf(figure), row = 52;
     const svg = picture(figure, width, possible.length * row + 30, "Predicted cycles by part");
-    const scale = d3.scaleLinear([0, d3.max(possible, (path) => path.cycles)], [0, width - 20]);
+    const scale = d3.scaleLinear([0, d3.max(possible, (path) => path.cycles)], [4, width - 20]);
     const colours = names.map((_, at) => `var(--p${at})`), fills = colours.map((one, at) => hatch(svg, one, at));
     possible.forEach((path, at) => {
       const y = at * row;
       svg.append("text").attr("x", 0).attr("y", y + 14).style("font-weight", path.taken ? 700 : 400)
         .text(`${path.taken ? "✓ taken: " : ""}${path.meaning}, ${number(Math.round(path.cycles))} cycles`);
-      let x = 0;
+      let x = 4;
       names.forEach((name, place) => {
         const cycles = path.parts[name];
         if (!cycles) return;

@@ -42,7 +42,7 @@ function drawPanel(parent, pack) {
   const shade = (one) => `color-mix(in srgb, var(--p0) ${Math.round(100 - (100 * one.depth) / Math.max(depths - 1, 1))}%, var(--p2))`;
   const draw = (figure, placed, across, down, title, caption) => {
     element(figure, "figcaption", title);
-    const width = Math.min(widthOf(figure), 560), size = Math.min(34, (width - 34) / across);
+    const width = Math.min(widthOf(figure), 560), size = Math.min(34, (width - 38) / across);
     const svg = picture(figure, across * size + 34, down * size + 24, title);
     const groups = svg.selectAll("g.one").data(cells).join("g").attr("class", "one").attr("tabindex", -1)
       .attr("transform", (one) => { const [x, y] = placed(one); return `translate(${30 + x * size},${20 + y * size})`; });

@@ -33,13 +33,13 @@ panels.push({
       at = Math.max(0, Math.min(last, next));
       const [statement, places, touches] = walk.steps[at];
       const axes = walk.axes[statement].map((name, place) => `${name} = ${places[place]}`).join(", ");
-      const windows = touches.map(([buffer, role]) => `${walk.roles[role]} in ${walk.buffers[buffer]}`).join(", ");
+      const windows = touches.map(([buffer, role]) => `${walk.buffers[buffer]} (${walk.roles[role]})`).join(", ");
       state.textContent = `Step ${number(at + 1)}: ${walk.words[statement]}${axes ? ` at ${axes}` : ""}. Touches ${windows || "no memory"}.`;
       slider.value = at;
       slider.setAttribute("aria-valuetext", state.textContent);
       back.disabled = at === 0; forward.disabled = at === last;
       if (at < from) for (const one of drawn.values()) one.clear();
-      for (let step = at < from ? 0 : from; step < at; step++) {
+      for (let step = at < from ? 0 : Math.max(from, 0); step < at; step++) {
         for (const [buffer, role, ...parts] of walk.steps[step][2]) if (writes(walk.roles[role])) drawn.get(walk.buffers[buffer])?.done(parts);
       }
       for (const one of drawn.values()) one.begin();
