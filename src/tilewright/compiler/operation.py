@@ -201,8 +201,8 @@ class Op:
     completed : problem, machine -> the problem with what it leaves to the model.
     shared_stem : problem, text of the program -> `stem`, where kernels whose programs are equal are one.
     quick : problem, cut, machine, program -> a shorter program with the same bits, for quick code.
-    bounds : problem, machine, cut -> the rules that fixed each block size, for people.
-    example : kernel, lengths by name -> a call to draw; None for that of `compiler.example`.
+    bounds : problem, machine, cut -> the rules that fixed each block size, or None; for people.
+    example : kernel, lengths by name -> a call to draw; None for that of `compiler.matrix_example`.
     """
 
     problem: type[Any]
@@ -225,7 +225,7 @@ class Op:
     completed: Callable[[Any, Machine], Any] = lambda problem, _: problem
     shared_stem: Callable[[Any, str], str] | None = None
     quick: Callable[[Any, Any, Machine, Program], Program] | None = None
-    bounds: Callable[[Any, Machine, Any], CutBounds] | None = None
+    bounds: Callable[[Any, Machine, Any], CutBounds | None] | None = None
     example: Callable[[Any, Mapping[str, int]], Example] | None = None
 
     @property

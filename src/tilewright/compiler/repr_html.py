@@ -112,6 +112,8 @@ def _word(value: object) -> str:
             return "any"
         case Enum():
             return str(value.value)
+        case tuple() if any(map(dataclasses.is_dataclass, value)):
+            return "(" + "; ".join(map(str, value)) + ")"
         case _:
             return str(value)
 

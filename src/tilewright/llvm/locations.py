@@ -67,8 +67,10 @@ _UNIT = (
     f"!llvm.dbg.cu = !{{!{_FIRST - 2}}}",
     f"!llvm.module.flags = !{{!{_FIRST - 4}, !{_FIRST - 5}}}",
     f'!{_FIRST - 1} = !DIFile(filename: "kernel.ll", directory: "")',
-    f"!{_FIRST - 2} = distinct !DICompileUnit(language: DW_LANG_C99, file: !{_FIRST - 1}, isOptimized: true, "
-    "emissionKind: LineTablesOnly)",
+    (
+        f"!{_FIRST - 2} = distinct !DICompileUnit(language: DW_LANG_C99, file: !{_FIRST - 1}, "
+        "isOptimized: true, emissionKind: LineTablesOnly)"
+    ),
     f"!{_FIRST - 3} = !DISubroutineType(types: !{_FIRST - 6})",
     f'!{_FIRST - 4} = !{{i32 2, !"Debug Info Version", i32 3}}',
     f'!{_FIRST - 5} = !{{i32 7, !"Dwarf Version", i32 4}}',
@@ -102,9 +104,9 @@ def _is_instruction(line: str) -> bool:
 
 
 def instructions(assembly: str) -> list[str]:
-    """The lines of an assembly that are instructions or labels of its own, without comments.
+    r"""The lines of an assembly that are instructions or labels of its own, without comments.
 
-    >>> instructions("kernel:\\n\\t.cfi_startproc\\n\\tret\\n.Lfunc_end0:\\n")
+    >>> instructions("kernel:\n\t.cfi_startproc\n\tret\n.Lfunc_end0:\n")
     ['kernel:', 'ret']
     """
     found = []

@@ -204,7 +204,7 @@ def _depth_bound(machine: Machine, instruction: TileFma, tile: RegisterTile, cut
             limits.in_l2,
         ),
         Rule(
-            f"{ROW_TILES} tiles of A in a third of the rest: {3 * ROW_TILES} · mr · kc + 2 · kc · nr bytes ≤ L2",
+            f"{ROW_TILES} tiles of A in a third of the rest: {3 * ROW_TILES}·mr·kc + 2·kc·nr bytes ≤ L2",
             f"kc ≤ {l2:,} / ({a} + {2 * b}) = {limits.beside_a:,.0f}",
             limits.beside_a,
         ),

@@ -38,11 +38,11 @@ def lower(program: Program, machine: Machine, *, quick: bool = False) -> str:
 
 
 def lower_marked(program: Program, machine: Machine) -> tuple[Program, str]:
-    """The program as it is lowered, and its LLVM module with marks; see `Scope.mark`.
+    r"""The program as it is lowered, and its LLVM module with marks; see `Scope.mark`.
 
-    The program differs from the given one in the steps of epilogues, which are separated from tiles. Statement
-    0 is the first of its body, and those inside a statement follow it. Without its marks, the module is that
-    of `lower`.
+    The program differs from the given one in the steps of epilogues, which are separated from tiles.
+    Statement 0 is the first of its body, and those inside a statement follow it. Without its marks, the
+    module is that of `lower`.
 
     Examples
     --------
@@ -64,9 +64,7 @@ def _separated(program: Program, machine: Machine, *, quick: bool) -> Program:
     )
 
 
-def _lowered(
-    program: Program, machine: Machine, *, quick: bool, numbers: Iterator[int] | None = None
-) -> str:
+def _lowered(program: Program, machine: Machine, *, quick: bool, numbers: Iterator[int] | None = None) -> str:
     """The module of a program whose epilogues are separated; with marks if there are numbers for them."""
     layout, tuned = data_layout(machine), tuning(machine)
     module = Module(program.name, machine.triple, layout, tuned, machine.function_bits, quick=quick)

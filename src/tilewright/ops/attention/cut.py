@@ -121,9 +121,7 @@ class AttentionLimits(NamedTuple):
     element: int
 
 
-def attention_limits(
-    problem: Attention, machine: Machine, instruction: TileFma, mr: int
-) -> AttentionLimits:
+def attention_limits(problem: Attention, machine: Machine, instruction: TileFma, mr: int) -> AttentionLimits:
     """The rules of `choose_attention` with the numbers of a machine."""
     acc, element = problem.acc.size, max(problem.dtype.size, instruction.b.size)
     part = machine.l2.size / BLOCKS_L2_PART
@@ -178,8 +176,9 @@ def bounds_of_attention(problem: Attention, machine: Machine, cut: AttentionBloc
         BlockBound("b3", cut.b3, DEPTH_UNIT, "values that meet a tile of scores at a time", (values,)),
     )
     occupants = (
-        Occupant("L1", f"scores of {cut.mr} × {cut.b2}", acc * cut.mr * cut.b2),
-        Occupant("L1", f"values: {cut.b3} × {dv}", element * cut.b3 * dv),
+        Occupant("L1", f"values of a turn: {cut.b3} × {dv}", element * cut.b3 * dv),
+        Occupant("L1", f"scores of a turn: {cut.mr} × {cut.b3}", acc * cut.mr * cut.b3),
+        Occupant("L1", f"results of a tile of rows: {cut.mr} × {dv}", acc * cut.mr * dv),
         Occupant("L2", f"keys and values: {cut.b2} × {d + dv}", element * cut.b2 * (d + dv)),
         Occupant("L2", f"queries and results: {cut.b1} × {d + dv}", cut.b1 * (size * d + acc * dv)),
     )

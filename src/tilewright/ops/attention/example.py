@@ -9,6 +9,8 @@ from tilewright.compiler.kernel import Kernel
 
 #: Entries of a sequence in the table `items`: queries, keys, and the first and last key of query 0.
 _QUERIES, _KEYS, _LOW, _HIGH, _ENTRIES = 8, 9, 10, 11, 16
+#: Operands with a row for each key.
+_OF_KEYS = ("k", "v", "dk", "dv")
 #: Queries that are drawn for few queries against many keys.
 _FEW = 4
 
@@ -32,17 +34,24 @@ def attention_example(kernel: Kernel, wanted: Mapping[str, int]) -> Example:
     items[_LOW], items[_HIGH] = -max(queries, keys), keys - queries + 1 if problem.bounded else keys + queries
     widths = {"q": d, "k": d, "v": dv, "o": dv, "mask": keys, "dq": d, "dk": d, "dv": dv}
     widths |= {"out": dv, "dout": dv}
-    rows = {name: keys if name in ("k", "v", "dk", "dv") else queries for name in widths}
+    rows = {name: keys if name in _OF_KEYS else queries for name in widths}
     sizes = {"queries": queries, "keys": keys, "page": keys, "state_head": queries}
     for name, width in widths.items():
         sizes |= {f"{name}_row": width, f"{name}_col": 1, f"{name}_head": width * rows[name]}
     if decode:
         sizes["splits"] = -(-keys // kernel.blocking.split)
     shape = {"queries": queries, "keys": keys, "head size": d, "value size": dv}
+    arguments = [buffer.name for buffer in program.arguments]
     views = {
-        name: View(rows[name], widths[name], widths[name], 1, ("keys" if rows[name] == keys else "queries", "d"))
-        for name in widths
-        if name in [buffer.name for buffer in program.arguments]
+        name: View(
+            rows[name],
+            width,
+            width,
+            1,
+            ("keys" if name in _OF_KEYS else "queries", "keys" if name == "mask" else "head"),
+        )
+        for name, width in widths.items()
+        if name in arguments
     }
     known = {name: sizes.get(name, 1) for name in program.sizes}
     return Example(shape, known, {"items": tuple(items)}, views)

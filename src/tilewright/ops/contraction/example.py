@@ -35,7 +35,8 @@ def contraction_example(kernel: ContractionKernel, wanted: Mapping[str, int]) ->
         tables = {name: tuple(one.tolist()) for name, one in zip(TABLES, call.tables.arrays, strict=True)}
     open_names = (name for name in kernel.nest.sizes if name not in known)
     sizes = dict(zip(open_names, given, strict=True)) | known
-    shape = {f"{one.type.value}{at}": one.size or 0 for at, one in enumerate(problem.dimensions)}
+    kinds = dict.fromkeys(one.type for one in problem.dimensions)
+    shape = {kind.value: prod(one.size or 0 for one in problem.of_type(kind)) for kind in kinds}
     views = {name: _view(problem, name) for name in problem.names}
     return Example(shape, sizes, tables, views)
 

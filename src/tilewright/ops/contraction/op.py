@@ -52,6 +52,7 @@ CONTRACTION = Op(
     meaning=_meaning,
     written=lambda _: ("out",),
     completed=_completed,
+    bounds=Late("tilewright.ops.contraction.primitive:bounds_of_contraction"),
     example=Late("tilewright.ops.contraction.example:contraction_example"),
     shared_stem=_stem,
 )

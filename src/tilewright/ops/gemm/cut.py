@@ -9,8 +9,9 @@ from tilewright.macro.blocking import PREPACKED_ROWS, Blocking, choose_blocking,
 from tilewright.macro.bounds import CutBounds, blocking_bounds
 from tilewright.macro.packing import weight_lanes
 from tilewright.macro.tuned import tuned_blocking
-from tilewright.ops.gemm.nest import computed_transposed, instruction_of
+from tilewright.ops.gemm.nest import instruction_of
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.ops.gemm.product_nest import computed_transposed
 from tilewright.spec.problem import Layout
 
 

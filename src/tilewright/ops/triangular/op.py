@@ -157,9 +157,7 @@ SYRK = Op(
     meaning=_symmetric_meaning,
     arguments=_syrk_of,
     strategy=lambda state: triangle_strategy(state.problem, state.blocking),
-    bounds=lambda problem, machine, cut: _late_bounds(
-        machine, symmetric_instruction(problem, machine), cut
-    ),
+    bounds=lambda problem, machine, cut: _late_bounds(machine, symmetric_instruction(problem, machine), cut),
 )
 SYR2K = replace(SYRK, problem=Syr2k, arguments=_syr2k_of)
 TRMM = Op(

@@ -263,7 +263,13 @@ def command_of(operation: str) -> Any:
     """The command of `emit` for an operation."""
 
     def run(
-        problem: Problem, target: str, emit: str, dump: str | None, lowering: str, mca: bool, output: Path | None
+        problem: Problem,
+        target: str,
+        emit: str,
+        dump: str | None,
+        lowering: str,
+        mca: bool,
+        output: Path | None,
     ) -> None:
         machine = _machine(target, lowering)
         if mca:
@@ -274,9 +280,7 @@ def command_of(operation: str) -> Any:
     return problem_command(operation, _COMMON | {"emit": (_Form, OPS[operation].form)}, run)
 
 
-def problem_command(
-    operation: str, options: Mapping[str, tuple[Any, Any]], act: Callable[..., None]
-) -> Any:
+def problem_command(operation: str, options: Mapping[str, tuple[Any, Any]], act: Callable[..., None]) -> Any:
     """A command on a problem of an operation: its options are the parameters that build the problem.
 
     Parameters

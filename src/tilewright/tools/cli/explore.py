@@ -105,7 +105,9 @@ def explore_contraction(
 @app.command("model")
 def explore_model(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="An ONNX model or a saved graph.")],
-    sizes: Annotated[str, typer.Option(help="Values of the named sizes of its inputs, as batch=8,n=128.")] = "",
+    sizes: Annotated[
+        str, typer.Option(help="Values of the named sizes of its inputs, as batch=8,n=128.")
+    ] = "",
     precision: Precision = "f32",
     target: _Targets = "host",
     output: _Output = Path("model.html"),

@@ -166,13 +166,11 @@ def estimate_loops(tool: Tool, machine: Machine, loops: Sequence[AssemblyLoop]) 
     return read_report(_simulate(tool, machine, regions(loops)), loops)
 
 
-def timeline_of(
-    tool: Tool, machine: Machine, loop: AssemblyLoop, turns: int
-) -> tuple[dict[str, Any], ...]:
+def timeline_of(tool: Tool, machine: Machine, loop: AssemblyLoop, turns: int) -> tuple[dict[str, Any], ...]:
     """The first turns of a loop: for each instruction its text and the cycles of its life.
 
-    These are `dispatched`, `ready`, `issued`, `executed` and `retired`, counted from 0, as llvm-mca's timeline
-    has them; `turn` and `at` are the turn and the place of the instruction in it.
+    These are `dispatched`, `ready`, `issued`, `executed` and `retired`, from 0, as llvm-mca's timeline has
+    them; `turn` and `at` are the turn and the place of the instruction in it.
     """
     targets = {name for line in loop.instructions for name in _LOCAL_LABEL.findall(line)}
     text = "\n".join([*(f"{name}:" for name in sorted(targets)), *loop.instructions]) + "\n"

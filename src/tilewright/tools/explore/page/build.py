@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tilewright import __version__
 from tilewright.errors import OutputNotWritable
 from tilewright.records import dataclass
 
@@ -63,8 +64,6 @@ class Exploration:
     @property
     def html(self) -> str:
         """The page as one HTML text that loads nothing."""
-        from tilewright import __version__
-
         packed = gzip.compress(json.dumps(self.record, separators=(",", ":")).encode(), mtime=0)
         parts = {
             "title": escape(self.title),

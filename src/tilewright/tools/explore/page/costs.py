@@ -48,7 +48,7 @@ def predicted_paths(kernel: Kernel, example: Example) -> tuple[PredictedPath, ..
     Examples
     --------
     >>> import tilewright as tw
-    >>> from tilewright.compiler.example import example_of
+    >>> from tilewright.compiler.matrix_example import example_of
     >>> kernel = tw.compile(tw.Gemm(100, 100, 100), "znver4")
     >>> [(path.name, path.taken) for path in predicted_paths(kernel, example_of(kernel, {}))][0]
     ('IN_PLACE', True)
@@ -109,9 +109,7 @@ def peak_of(problem: Any, machine: Machine) -> float:
     return 2.0 * tile.products * machine.timed_isa.rate(tile)
 
 
-def roofline_of(
-    kernel: Kernel, paths: tuple[PredictedPath, ...], counts: tuple[int, int]
-) -> Roofline:
+def roofline_of(kernel: Kernel, paths: tuple[PredictedPath, ...], counts: tuple[int, int]) -> Roofline:
     """The roofline of a kernel's machine.
 
     Parameters

@@ -28,7 +28,7 @@ from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.preparing import Late
 from tilewright.records import dataclass
 from tilewright.spec.arguments import unchecked
-from tilewright.spec.dtype import find_numpy_dtype
+from tilewright.spec.dtype import parse_dtype
 from tilewright.spec.problem import Layout
 from tilewright.tools.explore.page.build import Exploration, exploration
 from tilewright.tools.explore.page.costs import peak_of
@@ -39,18 +39,15 @@ _load_onnx = Late("tilewright.onnx:load")
 
 #: The value of a named size that nobody gave.
 OPEN_SIZE = 64
-#: Kernels of different products that a page shows: those with most operations.
-MOST_KERNELS = 3
+#: Kernels that a page shows, of all targets together: each adds about 100 KB to it.
+MOST_KERNELS = 9
 
 
 def explore_file(
     path: Path, sizes: Mapping[str, int], targets: Sequence[str | Machine | None], precision: str
 ) -> Exploration:
     """The page of an ONNX model or of a graph that `CompiledGraph.save` wrote."""
-    if path.suffix == ".onnx":
-        graph = _load_onnx(path, precision=precision)
-    else:
-        graph = load_graph(path)
+    graph = _load_onnx(path, precision=precision) if path.suffix == ".onnx" else load_graph(path)
     return explore_graph(graph, targets, sizes, title=path.name)
 
 
@@ -59,6 +56,7 @@ def explore_graph(
     targets: Sequence[str | Machine | None] = (),
     sizes: Mapping[str, int] | None = None,
     title: str = "graph",
+    kernels: int = MOST_KERNELS,
 ) -> Exploration:
     """The page of a graph after all passes.
 
@@ -67,6 +65,7 @@ def explore_graph(
     targets : for the times of nodes and the kernels of products; this host by default. The nodes themselves
         are those that were compiled here.
     sizes : values of the named sizes; `OPEN_SIZE` by default.
+    kernels : kernels that the page shows at most, of all targets together.
 
     Examples
     --------
@@ -81,7 +80,7 @@ def explore_graph(
     known = _sizes(network, sizes or {})
     record = {"title": title, **_graph_record(network, known)}
     machines = [resolve_target(target) for target in (targets or (None,))]
-    problems = _problems(network, known)
+    problems = _problems(network, known)[: -(-kernels // len(machines))]
     records = [
         {
             "target": machine_record(machine),
@@ -120,7 +119,9 @@ def _graph_record(network: Network, sizes: Sizes) -> dict[str, Any]:
         seen.add(id(buffer))
         last = max((place[one] for one in shown if one <= buffer.last), default=place[at])
         span = {"first": place.get(buffer.first, place[at]), "last": last}
-        memory.append({"title": _title(network.nodes[at]), "offset": buffer.offset, "nbytes": buffer.nbytes, **span})
+        memory.append(
+            {"title": _title(network.nodes[at]), "offset": buffer.offset, "nbytes": buffer.nbytes, **span}
+        )
     return {
         "nodes": [
             {
@@ -136,6 +137,11 @@ def _graph_record(network: Network, sizes: Sizes) -> dict[str, Any]:
         "arena": plan.arena_bytes,
         "sizes": ", ".join(f"{name} = {value}" for name, value in sizes.items()) or "the sizes of its inputs",
     }
+
+
+def _number(network: Network, at: int) -> int:
+    """The number of a node among those that are no constants."""
+    return sum(not isinstance(node, ConstantNode) for node in network.nodes[:at])
 
 
 def _title(node: Node) -> str:
@@ -170,7 +176,7 @@ class _ProblemNodes:
 
 
 def _problems(network: Network, sizes: Sizes) -> list[_ProblemNodes]:
-    """The different products and attentions of a graph, most operations first."""
+    """The different problems of a graph: first one of each operation, then those with most operations."""
     found: dict[Problem, list[int]] = {}
     for at, node in enumerate(network.nodes):
         problem = _problem(network, node, at, sizes)
@@ -179,13 +185,18 @@ def _problems(network: Network, sizes: Sizes) -> list[_ProblemNodes]:
     groups = [
         _ProblemNodes(
             problem,
-            _title(network.nodes[nodes[0]]) + f" %{nodes[0]}",
+            f"{_number(network, nodes[0])}: {_title(network.nodes[nodes[0]])}",
             tuple(nodes),
-            sum(evaluate(network.nodes[at].work(network.operand_types(at), network.types[at]), sizes) for at in nodes),
+            sum(
+                evaluate(network.nodes[at].work(network.operand_types(at), network.types[at]), sizes)
+                for at in nodes
+            ),
         )
         for problem, nodes in found.items()
     ]
-    return sorted(groups, key=lambda group: -group.flops)[:MOST_KERNELS]
+    groups.sort(key=lambda group: -group.flops)
+    first = {group.problem.operation: group for group in reversed(groups)}.values()
+    return sorted(groups, key=lambda group: group not in first)
 
 
 def _problem(network: Network, node: Node, at: int, sizes: Sizes) -> Problem | None:
@@ -197,12 +208,12 @@ def _problem(network: Network, node: Node, at: int, sizes: Sizes) -> Problem | N
                 return _linear_problem(network, node, types[0].shape, sizes)
             case MatmulNode():
                 m, k = evaluate_shape(types[0].shape, sizes)[-2:]
-                dtype = find_numpy_dtype(types[0].dtype)
+                dtype = parse_dtype(types[0].dtype)
                 return Gemm(m, evaluate(types[1].shape[-1], sizes), k, dtype)
             case AttentionNode():
                 head, value = (evaluate(types[place].shape[-1], sizes) for place in (0, 2))
                 bounded = bool(node.causal) or node.window is not None
-                return Attention(head, value, find_numpy_dtype(types[0].dtype), bounded=bounded)
+                return Attention(head, value, parse_dtype(types[0].dtype), bounded=bounded)
             case _:
                 return None
     except (TilewrightError, ValueError):  # of types or shapes that have no kernel of their own
@@ -216,12 +227,14 @@ def _linear_problem(network: Network, node: LinearNode, shape: Shape, sizes: Siz
     weight, (at, place) = network.nodes[node.operands[1]], node.operands[:2]
     first, second = network.types[place].shape
     n = evaluate(second if node.by_columns else first, sizes)
-    dtype = find_numpy_dtype(network.types[at].dtype)
+    dtype = parse_dtype(network.types[at].dtype)
     steps = ",".join(filter(None, ["bias" * node.bias, node.activation]))
     packed = weight.value if isinstance(weight, ConstantNode) else None
     if isinstance(packed, PackedMatrix) and packed.form.weights is not None and not node.quantised_rows:
         return Gemm(m, n, k, dtype, b=Layout.PACKED, weights=packed.form.weights, epilogue=unchecked(steps))
-    layout = Layout.PACKED if isinstance(packed, PackedMatrix) else Layout.ROW if node.by_columns else Layout.COL
+    layout = (
+        Layout.PACKED if isinstance(packed, PackedMatrix) else Layout.ROW if node.by_columns else Layout.COL
+    )
     return Gemm(m, n, k, dtype, b=layout, epilogue=unchecked(steps))
 
 

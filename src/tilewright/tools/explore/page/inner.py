@@ -13,7 +13,7 @@ from tilewright.tools.explore.loops import AssemblyLoop, innermost_loops
 from tilewright.tools.explore.mca import LoopEstimate, estimate_loops, find_tool, timeline_of
 
 #: Loops that a page lists: the widest tiles first.
-MOST_LOOPS = 12
+MOST_LOOPS = 6
 #: Turns of a loop on a timeline.
 TIMELINE_TURNS = 2
 
@@ -86,9 +86,9 @@ def inner_loops(kernel: Kernel) -> InnerLoops:
 
 
 def kinds(loop: AssemblyLoop) -> dict[str, int]:
-    """Instructions of one turn: those that multiply, that name memory, and the rest.
+    r"""Instructions of one turn: those that multiply, that name memory, and the rest.
 
-    >>> text = "f:\\n.L1:\\n\\tvmovups (%rsi), %zmm3\\n\\tvfmadd231ps %zmm4, %zmm3, %zmm1\\n\\tjne\\t.L1\\n"
+    >>> text = "f:\n.L1:\n\tvmovups (%rsi), %zmm3\n\tvfmadd231ps %zmm4, %zmm3, %zmm1\n\tjne\t.L1\n"
     >>> kinds(innermost_loops(text, "x86_64-linux")[0])
     {'multiply': 1, 'multiply and load': 0, 'load or store': 1, 'other': 1}
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+
 from tilewright.calls.compile import compile_problem
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Problem
@@ -79,6 +80,8 @@ def parse_sizes(text: str) -> dict[str, int]:
     for word in filter(None, (part.strip() for part in text.split(","))):
         name, _, size = word.partition("=")
         if not size.isdecimal() or int(size) < 1:
-            raise InvalidChoice(name="size", found=shown(text), allowed="a length for each axis, as m=512,n=512")
+            raise InvalidChoice(
+                name="size", found=shown(text), allowed="a length for each axis, as m=512,n=512"
+            )
         found[name.strip()] = int(size)
     return found

@@ -7,12 +7,14 @@ from dataclasses import asdict, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
-from tilewright.compiler.example import Example, example_of
+from tilewright.compiler.example import Example
 from tilewright.compiler.kernel import Kernel
+from tilewright.compiler.matrix_example import example_of
 from tilewright.compiler.operation import operation_of
 from tilewright.compiler.repr_html import kernel_facts
 from tilewright.errors import TilewrightError
-from tilewright.ir.nodes import If, Loop, Pack, Program, Statement, TileMatmul
+from tilewright.ir.nodes import Constant, If, Loop, Pack, Program, Statement, TileMatmul
+from tilewright.ir.primitives.tables import PackTable
 from tilewright.machine.machine import Machine
 from tilewright.ops.explain import explain_problem
 from tilewright.tools.explore.page.costs import PARTS, PredictedPath, predicted_paths, roofline_of
@@ -83,7 +85,13 @@ def machine_record(machine: Machine) -> dict[str, Any]:
         "tlb": list(core.tlb_pages),
         "page_bytes": machine.page_bytes,
         "caches": [
-            {"name": name, "bytes": cache.size, "ways": cache.ways, "line": cache.line, "cores": cache.shared_by}
+            {
+                "name": name,
+                "bytes": cache.size,
+                "ways": cache.ways,
+                "line": cache.line,
+                "cores": cache.shared_by,
+            }
             for name, cache in levels
             if cache is not None
         ],
@@ -127,7 +135,7 @@ def _counts(kernel: Kernel, example: Example, walk: Walk) -> tuple[int, int]:
     named = {one.name for one in fields(problem)} if is_dataclass(problem) else set()
     sizes = {name: size for name, size in example.shape.items() if name in named}
     if problem.flops is None and sizes and problem.operands:
-        problem = replace(problem, **sizes)  # type: ignore[type-var]
+        problem = replace(problem, **sizes)
     flops = problem.flops if problem.flops is not None else 2 * walk.multiply_adds
     moved = problem.bytes
     if moved is None:
@@ -147,7 +155,8 @@ def _buffers(program: Program, example: Example, walk: Walk) -> Iterator[dict[st
         if buffer.name not in ends:
             continue
         view = example.views.get(buffer.name)
-        shape = {"rows": 1, "columns": ends[buffer.name], "axes": ["", "elements"]}
+        used = ends[buffer.name] if buffer.size is None else min(ends[buffer.name], buffer.size)
+        shape = {"rows": 1, "columns": used, "axes": ["", "elements"]}
         if view is not None:
             shape = {"rows": view.rows, "columns": view.columns, "axes": list(view.axes)}
         yield {
@@ -169,7 +178,11 @@ def _walk(walk: Walk, reason: str) -> dict[str, Any]:
             step.statement,
             [place for _, place in step.axes],
             [
-                [buffers.index(one.buffer), roles.index(one.role), *(number for part in one.parts for number in part)]
+                [
+                    buffers.index(one.buffer),
+                    roles.index(one.role),
+                    *(number for part in one.parts for number in part),
+                ]
                 for one in step.touches
             ],
         ]
@@ -203,6 +216,8 @@ def _packs(program: Program, walk: Walk) -> Iterator[dict[str, Any]]:
     seen = set()
     numbered = sorted(enumerate(_statements(program.body)), key=lambda one: one[0] not in walk.words)
     for number, node in numbered:
+        if isinstance(node, PackTable) and isinstance(node.panel, Constant):
+            node = Pack(node.to, node.source, node.lanes, node.depth, node.panel.value)  # noqa: PLW2901 - its panels are the same
         if not isinstance(node, Pack):
             continue
         form = (node.source.buffer, node.destination.buffer, node.panel, node.kr, node.unit, node.parts)
@@ -240,7 +255,13 @@ def _tiles(program: Program, walk: Walk, machine: Machine) -> Iterator[dict[str,
         except TilewrightError:
             pass
         found = asdict(node.tile)
-        yield {"statement": number, "runs": number in walk.words, "form": node.form.value, **found, "unit": tile}
+        yield {
+            "statement": number,
+            "runs": number in walk.words,
+            "form": node.form.value,
+            **found,
+            "unit": tile,
+        }
 
 
 def _listing(listing: Listing) -> dict[str, Any]:

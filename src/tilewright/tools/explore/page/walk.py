@@ -33,13 +33,14 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.primitives.budget import Spend
 from tilewright.ir.primitives.prefetch import PrefetchRows
+from tilewright.ir.primitives.tables import PackTable, ScatterTile
 from tilewright.records import dataclass
 
 #: Steps that a page has: a thousand seconds of play at one step a frame would bore, and 200 KB of them fit.
 MOST_STEPS = 3000
 #: Steps that are counted beyond these.
 MOST_COUNTED = 60_000
-#: Rectangles of one window, and runs of one of its rows, that are drawn apart; more runs become one.
+#: Rectangles of one window, and runs of one of its rows, that are drawn apart; more become one.
 _MOST_PARTS, _MOST_RUNS = 64, 16
 #: The stride of an axis along which elements repeat.
 _SAME = Constant(0)
@@ -123,13 +124,14 @@ class _Walker(Run):
             self._sizes[id(statement)] = 1 + sum(map(self._count, inside))
         return self._sizes[id(statement)]
 
-    def block(  # type: ignore[override]  # noqa: D102 - yields where a run computes
+    def follow(
         self,
         body: tuple[Statement, ...],
         names: Mapping[str, int],
         number: int,
         axes: tuple[tuple[str, int], ...] = (),
     ) -> Iterator[tuple[int, Statement, Mapping[str, int], tuple[tuple[str, int], ...]]]:
+        """The primitives of a block in order: number, statement, values of names, places of the loops."""
         names = dict(names)
         for statement in body:
             own, number = number, number + self._count(statement)
@@ -141,9 +143,9 @@ class _Walker(Run):
                 case If(condition, then, otherwise):
                     first = own + 1
                     if self.holds(condition, names):
-                        yield from self.block(then, names, first, axes)
+                        yield from self.follow(then, names, first, axes)
                     else:
-                        yield from self.block(otherwise, names, first + sum(map(self._count, then)), axes)
+                        yield from self.follow(otherwise, names, first + sum(map(self._count, then)), axes)
                 case Spend() | PrefetchRows():  # computes nothing
                     pass
                 case _:
@@ -154,10 +156,12 @@ class _Walker(Run):
     ) -> Iterator[tuple[int, Statement, Mapping[str, int], tuple[tuple[str, int], ...]]]:
         """All turns of a loop in order; of fused loops too."""
         loops = loop.fused()
-        spans = [range(*(self.integer(part, names) for part in (one.begin, one.end, one.step))) for one in loops]
+        spans = [
+            range(*(self.integer(part, names) for part in (one.begin, one.end, one.step))) for one in loops
+        ]
         for places in product(*spans):
             here = tuple((one.axis, place) for one, place in zip(loops, places, strict=True))
-            yield from self.block(
+            yield from self.follow(
                 loops[-1].body, {**names, **dict(here)}, number + len(loops), (*axes, *here)
             )
 
@@ -191,6 +195,14 @@ class _Walker(Run):
                 if source is not None:
                     yield self.touch(source, "read", (size(m), size(n)), names)
                 yield self.touch(to, "written", (size(m), size(n)), names)
+            case PackTable(to=to, source=source, lanes=lanes, depth=depth):
+                at = (node.lanes_at, size(lanes)), (node.depths_at, size(depth))
+                yield self.by_tables(source, "read", at, names)
+                yield self.strip(to, "packed", size(lanes) * size(depth), names)
+            case ScatterTile(to=to, tile=tile, rows=m, columns=n):
+                yield self.touch(tile, "read", (size(m), size(n)), names)
+                at = (node.rows_at, size(m)), (node.columns_at, size(n))
+                yield self.by_tables(to, "written", at, names)
             case Primitive():
                 yield from self._of_primitive(node, names)
 
@@ -207,6 +219,24 @@ class _Walker(Run):
             if isinstance(value, Slice):
                 flat = value.strides[1] == _SAME
                 yield self.touch(value, name, (extent[0], 1) if flat else extent, names)
+
+    def by_tables(
+        self,
+        part: Slice,
+        role: str,
+        tables: tuple[tuple[Slice, int], tuple[Slice, int]],
+        names: Mapping[str, int],
+    ) -> Touch:
+        """Elements whose places are sums of entries of two tables."""
+        (first, count), (second, length) = tables
+        outer, inner = (
+            self.window(one, (size, 1), names) for one, size in ((first, count), (second, length))
+        )
+        cells = np.unique(self.integer(part.offset, names) + outer + inner.T)
+        view = self.views.get(part.buffer)
+        if view is None or not cells.size:
+            return Touch(part.buffer, role, ())
+        return Touch(part.buffer, role, rectangles_of(view, cells))
 
     def strip(self, part: Slice, role: str, elements: int, names: Mapping[str, int]) -> Touch:
         """Adjacent elements from the first one of a window."""
@@ -264,28 +294,29 @@ def _directions(view: View) -> tuple[bool, int, int]:
 
 
 def rectangles_of(view: View, cells: NDArray[np.int64]) -> tuple[tuple[int, int, int, int], ...]:
-    """Sorted elements of a buffer as rectangles of its view; of many, the rows' outer ends.
+    """Sorted elements of a buffer as rectangles of its view; of very many, the rectangle around them.
 
     >>> rectangles_of(View(8, 10, 10, 1), np.array([3, 4, 13, 14, 25]))
     ((0, 3, 2, 2), (2, 5, 1, 1))
     """
     wide, big, small = _directions(view)
     outers, inners = cells // big, cells % big // small
+    rows = np.unique(outers)
     parts: list[tuple[int, int, int, int]] = []
-    for row in np.unique(outers):
+    for row in rows:
         inside = inners[outers == row]
         cuts = np.flatnonzero(np.diff(inside) > 1) + 1
-        if len(cuts) > _MOST_RUNS:
-            cuts = cuts[:0]
-        for run in np.split(inside, cuts):
+        for run in np.split(inside, cuts if len(cuts) <= _MOST_RUNS else []):
             begin, length = int(run[0]), int(run[-1] - run[0] + 1)
             above = parts[-1] if parts else (0, 0, 0, 0)
             if above[1:] == (begin, above[2], length) and above[0] + above[2] == row:
                 parts[-1] = (above[0], begin, above[2] + 1, length)
             else:
                 parts.append((int(row), begin, 1, length))
-    shown = parts[:_MOST_PARTS]
-    return tuple(part if wide else (part[1], part[0], part[3], part[2]) for part in shown)
+    if len(parts) > _MOST_PARTS:
+        begin, end = int(inners.min()), int(inners.max()) + 1
+        parts = [(int(rows[0]), begin, int(rows[-1] - rows[0] + 1), end - begin)]
+    return tuple(part if wide else (part[1], part[0], part[3], part[2]) for part in parts)
 
 
 #: What statements do, by their class.
@@ -307,7 +338,7 @@ def walk_of(program: Program, example: Example) -> Walk:
     Examples
     --------
     >>> import tilewright as tw
-    >>> from tilewright.compiler.example import example_of
+    >>> from tilewright.compiler.matrix_example import example_of
     >>> kernel = tw.compile(tw.Gemm(12, 64, 8), "znver4")
     >>> walk = walk_of(kernel.nest, example_of(kernel, {}))
     >>> walk.count, walk.steps[-1].touches[2].parts
@@ -317,7 +348,7 @@ def walk_of(program: Program, example: Example) -> Walk:
     steps, count, work = [], 0, 0
     words: dict[int, str] = {}
     try:
-        places = walker.block(program.body, example.sizes, 0)
+        places = walker.follow(program.body, example.sizes, 0)
         for number, node, names, axes in islice(places, MOST_COUNTED):
             if count < MOST_STEPS:
                 steps.append(Step(number, axes, tuple(walker.touches(node, names))))

@@ -147,6 +147,7 @@ addEventListener("DOMContentLoaded", async () => {
   showTheme();
   page.record = await unpack();
   document.getElementById("loading").remove();
+  if (page.record.targets[0].nodes?.length) page.node = 0;
   drawTargets();
   let width = innerWidth;
   addEventListener("resize", () => {

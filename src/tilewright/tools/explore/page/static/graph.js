@@ -4,7 +4,7 @@ panels.push({
   id: "graph", title: "Graph", wanted: () => Boolean(page.record.graph),
   draw(section) {
     const { graph } = page.record, target = page.record.targets[page.target];
-    element(section, "p", `${graph.title}: ${graph.nodes.length} nodes after all passes. Choose a node with a frame to see its kernel below.`);
+    element(section, "p", `${graph.nodes.length} nodes after all passes.` + (target.nodes.length ? " Choose a node with a thick frame to see its kernel below." : ""));
     const holder = element(section, "div", null, { class: "scroll", tabindex: 0 });
     const { boxes, width, height } = place(graph.nodes);
     const svg = picture(holder, width, height, `${graph.nodes.length} nodes, each below those that it reads`);
@@ -22,7 +22,7 @@ panels.push({
     groups.append("rect").attr("width", (box) => box.w).attr("height", (box) => box.h).attr("rx", 5).style("fill", "var(--code)")
       .style("stroke", (box) => (kernelOf(target, box) >= 0 ? "var(--accent)" : "var(--line)"))
       .attr("stroke-width", (box) => (chosen && target.nodes.indexOf(chosen) === kernelOf(target, box) ? 4 : kernelOf(target, box) >= 0 ? 2 : 1));
-    groups.append("text").attr("x", (box) => box.w / 2).attr("y", 17).attr("text-anchor", "middle").style("font-weight", 600).text((box) => box.node.title);
+    groups.append("text").attr("x", (box) => box.w / 2).attr("y", 17).attr("text-anchor", "middle").style("font-weight", 600).text((box) => `${box.index}: ${box.node.title}`);
     groups.append("text").attr("x", (box) => box.w / 2).attr("y", 34).attr("text-anchor", "middle").attr("class", "quiet").text((box) => box.node.type);
     groups.filter((box) => kernelOf(target, box) >= 0).style("cursor", "pointer").attr("tabindex", 0).attr("role", "button")
       .attr("aria-label", (box) => `Kernel of ${box.node.title}`)
@@ -32,7 +32,7 @@ panels.push({
     drawTimes(section, graph, target);
     drawMemory(section, graph);
     if (target.nodes.length) {
-      element(section, "h3", "Kernels of this target");
+      element(section, "h3", "Kernel shown below");
       const line = element(section, "div", null, { class: "controls", role: "group", "aria-label": "Kernel shown below" });
       target.nodes.forEach((one, at) => {
         const made = element(line, "button", one.title, { type: "button", "aria-pressed": String(page.node === at), "data-node": at });
@@ -50,13 +50,13 @@ function place(nodes) {
   for (const node of nodes) level.set(node.at, Math.max(-1, ...node.reads.filter((from) => level.has(from)).map((from) => level.get(from))) + 1);
   const rows = d3.groups(nodes, (node) => level.get(node.at)).sort((one, other) => one[0] - other[0]);
   const boxes = [], centre = new Map();
-  const widths = (node) => Math.max(90, 7.3 * Math.max(node.title.length, node.type.length) + 16);
+  const widths = (node) => Math.max(90, 7.3 * Math.max(node.title.length + 4, node.type.length) + 16);
   for (const [at, row] of rows) {
     const sorted = d3.sort(row, (node) => d3.mean(node.reads, (from) => centre.get(from)) ?? 0);
     let x = -d3.sum(sorted, (node) => widths(node) + 22) / 2;
     for (const node of sorted) {
       const w = widths(node);
-      boxes.push({ node, x: x + w / 2, y: 8 + at * 84, w, h: 44 });
+      boxes.push({ node, index: nodes.indexOf(node), x: x + w / 2, y: 8 + at * 84, w, h: 44 });
       centre.set(node.at, x + w / 2);
       x += w + 22;
     }
@@ -68,14 +68,14 @@ function place(nodes) {
 
 function drawTimes(section, graph, target) {
   element(section, "h3", "Least time of each node on this target");
-  const rows = graph.nodes.map((node, at) => ({ node, ...target.times[at] })).filter((one) => one.cycles > 0);
+  const rows = graph.nodes.map((node, index) => ({ node, index, ...target.times[index] })).filter((one) => one.cycles > 0);
   if (!rows.length) { element(section, "p", "No node computes."); return; }
   const figure = element(section, "figure"), width = widthOf(figure), row = 34;
   const svg = picture(figure, width, rows.length * row + 4, "Cycles of each node");
   const scale = d3.scaleLinear([0, d3.max(rows, (one) => one.cycles)], [0, width - 10]);
   const fills = { compute: hatch(svg, "var(--p4)", 0), memory: hatch(svg, "var(--p2)", 1) };
   rows.forEach((one, at) => {
-    svg.append("text").attr("x", 0).attr("y", at * row + 13).text(fit(`${one.node.title}: ${number(Math.round(one.cycles))} cycles, bound by ${one.bound}`, width / 6.6));
+    svg.append("text").attr("x", 0).attr("y", at * row + 13).text(fit(`${one.index}: ${one.node.title}, ${number(Math.round(one.cycles))} cycles, bound by ${one.bound}`, width / 6.6));
     svg.append("rect").attr("x", 0).attr("y", at * row + 18).attr("width", Math.max(2, scale(one.cycles))).attr("height", 10).attr("fill", fills[one.bound]);
   });
   key(figure, [["var(--p4)", 0, "bound by the multiply units"], ["var(--p2)", 1, "bound by memory"]]);
@@ -87,6 +87,7 @@ function drawMemory(section, graph) {
   element(section, "h3", "Memory of a run");
   element(section, "p", `Values between nodes share one block of ${bytesText(graph.arena)}; each is drawn from the node that writes it to the last one that reads it.`);
   const figure = element(section, "figure"), width = widthOf(figure), height = 240, pad = { left: 70, bottom: 34, top: 8 };
+  const unit = graph.arena >= 2 ** 20 ? 2 ** 20 : graph.arena >= 2 ** 10 ? 2 ** 10 : 1;
   const svg = picture(figure, width, height, "Places of values in memory over the nodes of a run");
   const x = d3.scaleLinear([0, graph.nodes.length], [pad.left, width - 8]), y = d3.scaleLinear([0, graph.arena], [height - pad.bottom, pad.top]);
   graph.memory.forEach((one, at) => {
@@ -96,6 +97,6 @@ function drawMemory(section, graph) {
     if (w > one.title.length * 7 + 8 && h > 17) boxed(svg, x(one.first) + w / 2, y(one.offset + one.nbytes / 2) + 4, one.title);
   });
   svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - pad.bottom})`).call(d3.axisBottom(x).ticks(Math.min(graph.nodes.length, 10), "d"));
-  svg.append("g").attr("class", "axis").attr("transform", `translate(${pad.left},0)`).call(d3.axisLeft(y).ticks(4).tickFormat((count) => bytesText(count)));
+  svg.append("g").attr("class", "axis").attr("transform", `translate(${pad.left},0)`).call(d3.axisLeft(y).tickValues(d3.ticks(0, graph.arena / unit, 4).map((one) => one * unit)).tickFormat((count) => bytesText(count)));
   svg.append("text").attr("x", (pad.left + width) / 2).attr("y", height - 3).attr("text-anchor", "middle").attr("class", "quiet").text("node");
 }

@@ -81,7 +81,7 @@ function drawTile(section, tile, target) {
     tipOn(made, () => `one accumulator: rows ${row * unit.m} to ${(row + 1) * unit.m - 1}, columns ${column * unit.n} to ${(column + 1) * unit.n - 1}`);
   }
   svg.append("text").attr("x", 36).attr("y", 14).attr("class", "quiet").text(`${tile.nr} columns in ${across} × ${unit.n}`);
-  svg.append("text").attr("transform", `translate(26,${24}) rotate(90)`).attr("class", "quiet").text(`${tile.mr} rows`);
+  svg.append("text").attr("transform", `translate(20,24) rotate(90)`).attr("class", "quiet").text(`${tile.mr} rows`);
   const name = unit.name ? unit.name.replaceAll("_", " ") : "multiply-add";
   element(figure, "figcaption", `${down * across} accumulators. One ${name} instruction adds a product of ${unit.m} × ${unit.n}, ${unit.k} depth${unit.k > 1 ? "s" : ""} at once; each cell is the result of one.`);
 }
