@@ -40,7 +40,7 @@ COMMANDS = {
     "emit": ("tilewright.tools.cli.emit:app", "Write generated code and kernel libraries."),
     "explore": (
         "tilewright.tools.cli.explore:app",
-        "Write a page about a kernel or a model: blocking, tiles, code, predicted cycles.",
+        "Write an HTML page about a kernel or a model: blocking, tiles, code, cycles.",
     ),
     "cache": ("tilewright.tools.cli.cache:app", "The object cache on disk: show, clear, prune."),
 }

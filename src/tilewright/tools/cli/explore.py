@@ -52,12 +52,12 @@ class ExploreGroup(EmitGroup):
         return problem_command(operation, _COMMON, _explore)
 
 
-app = group("Write one HTML page about a kernel or a model, which needs no network.", cls=ExploreGroup)
+app = group("Write an HTML page about a kernel or a model: blocking, tiles, code, cycles.", cls=ExploreGroup)
 
 
 @app.callback()
 def explore_options() -> None:
-    """Write one HTML page about a kernel or a model, which needs no network."""
+    """Write an HTML page about a kernel or a model: blocking, tiles, code, cycles."""
 
 
 def _explore(
