@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright.machine.catalog import CATALOG
+from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import choose_blocking
 from tilewright.macro.bounds import BlockBound, blocking_bounds
 from tilewright.ops.attention.cut import bounds_of_attention, choose_attention
@@ -21,7 +22,7 @@ def follows(block: BlockBound) -> bool:
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
-def test_sizes_of_products_follow_from_the_rules_that_decide(machine) -> None:
+def test_sizes_of_products_follow_from_the_rules_that_decide(machine: Machine) -> None:
     for dtype in (F32, F64, BF16, I8):
         one = machine.isa.tile(dtype)
         cut = choose_blocking(machine, one)
@@ -32,7 +33,7 @@ def test_sizes_of_products_follow_from_the_rules_that_decide(machine) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
-def test_blocks_fit_their_caches(machine) -> None:
+def test_blocks_fit_their_caches(machine: Machine) -> None:
     one = machine.isa.tile(F32)
     found = blocking_bounds(machine, one, choose_blocking(machine, one))
     sizes = {"L1": machine.l1.size, "L2": machine.l2.size}
@@ -41,7 +42,7 @@ def test_blocks_fit_their_caches(machine) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
-def test_sizes_of_attention_obey_their_rules(machine) -> None:
+def test_sizes_of_attention_obey_their_rules(machine: Machine) -> None:
     for problem in (Attention(64), Attention(128), Attention(64, 32)):
         cut = choose_attention(problem, machine)
         found = bounds_of_attention(problem, machine, cut)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -143,7 +144,7 @@ def test_titles_are_escaped() -> None:
     assert "<title>&lt;b&gt;</title>" in text
 
 
-def test_a_page_that_cannot_be_written_is_refused(tmp_path) -> None:
+def test_a_page_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     page = Exploration("x", {"title": "x", "targets": []})
     with pytest.raises(OutputNotWritable):
         page.save(tmp_path / "missing" / "x.html")

@@ -8,10 +8,12 @@ import pytest
 import tilewright as tw
 from tilewright.compiler.example import View
 from tilewright.compiler.matrix_example import example_of
+from tilewright.compiler.operation import Problem
+from tilewright.spec.arguments import unchecked
 from tilewright.tools.explore.page.walk import MOST_STEPS, Walk, rectangles, rectangles_of, walk_of
 
 
-def walk(problem: object, target: str = "znver4", **sizes: int) -> tuple[Walk, dict[str, View]]:
+def walk(problem: Problem, target: str = "znver4", **sizes: int) -> tuple[Walk, dict[str, View]]:
     kernel = tw.compile(problem, target)
     example = example_of(kernel, sizes)
     return walk_of(kernel.nest, example), dict(example.views)
@@ -32,7 +34,7 @@ def touched(found: Walk, views: dict[str, View], buffer: str, roles: tuple[str, 
 
 @pytest.mark.parametrize("layouts", ["row row row", "col row row", "row col col", "col col row"])
 def test_tiles_of_a_product_cover_c_once_and_read_all_of_a_and_b(layouts: str) -> None:
-    a, b, c = layouts.split()
+    a, b, c = map(unchecked, layouts.split())
     found, views = walk(tw.Gemm(61, 150, 37, a=a, b=b, c=c))
     assert (touched(found, views, "c", ("C",)) == 1).all()
     for name in "ab":
