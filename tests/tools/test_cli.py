@@ -512,3 +512,26 @@ def test_emit_for_a_triple(capfd: pytest.CaptureFixture[str]) -> None:
 def test_debug_shows_the_traceback() -> None:
     result = runner.invoke(app, ["--debug", "emit", "gemm", "--emit", "elf"])
     assert isinstance(result.exception, InvalidChoice)
+
+
+def test_explore_writes_one_page_for_several_targets(tmp_path: Path) -> None:
+    path = tmp_path / "k.html"
+    options = ("--target", "znver4,neoverse-v2", "-o", str(path))
+    said = run("explore", "brgemm", "--m", "16", "--n", "6", "--k", "64", "--count", "1", *options)
+    assert said.startswith(f"{path}: ")
+    assert "brgemm_f32_16x6x64x1_ccc</title>" in path.read_text(encoding="utf-8")
+    run("explore", "contraction", "abc,cd->abd", "--sizes", "a=2,b=3,c=4,d=5", "-o", str(path))
+    assert "contraction_gemm" in path.read_text(encoding="utf-8")
+
+
+def test_explore_has_a_command_for_each_operation() -> None:
+    helped = run("explore", "--help")
+    for name in ("gemm", "attention", "contraction", "rows", "model"):
+        assert name in helped
+    assert "--draw" in run("explore", "gemm", "--help")
+
+
+def test_explore_refuses_what_it_cannot_do(tmp_path: Path) -> None:
+    assert "m=512" in refused("explore", "unary", "relu", "--draw", "m")
+    missing = tmp_path / "none" / "k.html"
+    assert "is not a folder" in refused("explore", "unary", "relu", "-o", str(missing))

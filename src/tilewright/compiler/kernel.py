@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import ctypes
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from tilewright.cached import cached_property
@@ -22,6 +22,7 @@ from tilewright.preparing import Late, importing, once_property, preparing
 from tilewright.recorder import Numbered
 from tilewright.spec.arguments import MAX_SIZE, check_integer
 from tilewright.spec.dtype import find_llvm_type
+from tilewright.spec.operations import PAGES
 from tilewright.spec.problem import Operand
 from tilewright.threads.pool import MOST_THREADS, call_team, without_team
 from tilewright.threads.scratch import ScratchPool
@@ -199,6 +200,26 @@ class Kernel(Numbered):
 
         texts = {name: getattr(self, name) for name in ("tile_ir", "llvm_ir", "assembly")}
         return describe_html(self.compilation, self.registers, texts)
+
+    def explore(self, *targets: str | Machine, sizes: Mapping[str, int] | None = None) -> Any:
+        """A page about the kernel: blocking, packed layout, tiles, code, predicted cycles.
+
+        Parameters
+        ----------
+        targets : further targets for the same problem, to compare; see `tilewright.compile`.
+        sizes : lengths of axes that the problem leaves open, for the call that is drawn.
+
+        Returns
+        -------
+        A page with `save(path)`, `show()` and `html`; notebooks show it. It loads nothing.
+
+        Examples
+        --------
+        >>> import tilewright as tw
+        >>> tw.compile(tw.BatchReduceGemm(16, 6, 64), "znver4").explore("neoverse-v2")
+        <Exploration of brgemm_f32_16x6x64x1_ccc for znver4, neoverse-v2: save(path) or show()>
+        """
+        return PAGES["kernel"](self, targets, sizes)
 
     @property
     def symbol(self) -> str:

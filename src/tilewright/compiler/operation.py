@@ -11,7 +11,7 @@ theirs is compiled first, so that a product pays nothing for attention.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from inspect import getdoc
@@ -24,7 +24,9 @@ from tilewright.spec.operations import OPS
 from tilewright.spec.problem import Layout, Operand
 
 if TYPE_CHECKING:
+    from tilewright.compiler.example import Example
     from tilewright.ir.nodes import Program
+    from tilewright.macro.bounds import CutBounds
 
 
 class Problem(Protocol):
@@ -199,6 +201,8 @@ class Op:
     completed : problem, machine -> the problem with what it leaves to the model.
     shared_stem : problem, text of the program -> `stem`, where kernels whose programs are equal are one.
     quick : problem, cut, machine, program -> a shorter program with the same bits, for quick code.
+    bounds : problem, machine, cut -> the rules that fixed each block size, or None; for people.
+    example : kernel, lengths by name -> a call to draw; None for that of `compiler.matrix_example`.
     """
 
     problem: type[Any]
@@ -221,6 +225,8 @@ class Op:
     completed: Callable[[Any, Machine], Any] = lambda problem, _: problem
     shared_stem: Callable[[Any, str], str] | None = None
     quick: Callable[[Any, Any, Machine, Program], Program] | None = None
+    bounds: Callable[[Any, Machine, Any], CutBounds | None] | None = None
+    example: Callable[[Any, Mapping[str, int]], Example] | None = None
 
     @property
     def build(self) -> Callable[..., Any]:

@@ -36,7 +36,7 @@ def describe(state: Compilation, registers: RegisterUse | None = None) -> str:
       bytes      6,400
       intensity  1.92 flops/byte
     """
-    facts = dict(_facts(state, registers))
+    facts = dict(kernel_facts(state, registers))
     width = max(map(len, facts))
     lines = [f"  {name:{width}}  {value}" for name, value in facts.items()]
     return "\n".join([f"tilewright.Kernel {state.name}", *lines])
@@ -49,7 +49,7 @@ def describe_html(state: Compilation, registers: RegisterUse, texts: Mapping[str
     """
     rows = "".join(
         f'<tr><th style="{_CELL}">{escape(name)}</th><td style="{_CELL}">{escape(value)}</td></tr>'
-        for name, value in _facts(state, registers)
+        for name, value in kernel_facts(state, registers)
     )
     folded = "".join(_folded(name, text) for name, text in texts.items())
     head = f"<code>{escape(state.name)}</code>"
@@ -66,10 +66,10 @@ def _folded(name: str, text: str) -> str:
     return f'<details><summary>{title}</summary><pre style="{_TEXT}">{shown}</pre></details>'
 
 
-def _facts(state: Compilation, registers: RegisterUse | None) -> Iterator[tuple[str, str]]:
+def kernel_facts(state: Compilation, registers: RegisterUse | None) -> Iterator[tuple[str, str]]:
     """Names and values, in order; what is open is left out."""
     problem, machine = state.problem, state.machine
-    yield "problem", f"{type(problem).__name__} {_fields(problem)}"
+    yield "problem", f"{type(problem).__name__} {record_text(problem)}"
     where = machine.cpu if machine.cpu == machine.name else f"{machine.name}, {machine.cpu}"
     elsewhere = "" if runs_on(machine, host_machine()) else ", runs elsewhere"
     yield "target", f"{where} ({machine.isa.name}){elsewhere}"
@@ -77,7 +77,7 @@ def _facts(state: Compilation, registers: RegisterUse | None) -> Iterator[tuple[
         case Cover(heights=heights, widths=widths):
             yield "cover", f"{_tiles(heights)} across vectors, {_tiles(widths)} along them"
         case blocking:
-            yield "blocking", _fields(blocking)
+            yield "blocking", record_text(blocking)
     if registers is not None:
         yield "registers", f"{registers.used} used, {registers.spilled} spilled"
     if problem.flops is not None:
@@ -88,7 +88,7 @@ def _facts(state: Compilation, registers: RegisterUse | None) -> Iterator[tuple[
         yield "intensity", f"{problem.flops / problem.bytes:.2f} flops/byte"
 
 
-def _fields(record: object) -> str:
+def record_text(record: object) -> str:
     """The fields of a record in the order of their declaration; those that are None are open sizes.
 
     Element types of B and C are shown where they are not A's, an epilogue, weights, a mask and what else a
@@ -112,6 +112,8 @@ def _word(value: object) -> str:
             return "any"
         case Enum():
             return str(value.value)
+        case tuple() if any(map(dataclasses.is_dataclass, value)):
+            return "(" + "; ".join(map(str, value)) + ")"
         case _:
             return str(value)
 

@@ -208,6 +208,7 @@ from tilewright.errors.options import (
     InvalidText as InvalidText,
     InvalidThreads as InvalidThreads,
     NotExplained as NotExplained,
+    NotMeasured as NotMeasured,
     UnexpectedKeyword as UnexpectedKeyword,
     WrongArguments as WrongArguments,
 )

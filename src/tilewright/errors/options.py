@@ -13,6 +13,12 @@ class NotExplained(TilewrightError, TypeError):
     message = "found {found}, must be a problem, or one of {known} and its arguments"
 
 
+class NotMeasured(TilewrightError, ValueError):
+    """`tilewright explore --measure` was asked to measure what it cannot."""
+
+    message = "--measure: {reason}; leave it out, or see `tilewright bench`"
+
+
 class InvalidThreads(TilewrightError, ValueError):
     """Invalid thread count."""
 

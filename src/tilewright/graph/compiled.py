@@ -6,7 +6,7 @@ import hashlib
 import os
 import statistics
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,10 @@ from tilewright.graph.plan import MemoryPlan, plan_memory
 from tilewright.graph.profile import MOST_REPEATS, REPEAT, GraphTimes, measure_nodes
 from tilewright.graph.saved import load_network, network_bytes, network_of, save_network
 from tilewright.graph.sizes import Sizes
+from tilewright.machine.machine import Machine
 from tilewright.recorder import Numbered
 from tilewright.spec.arguments import check_integer, check_path, check_word
+from tilewright.spec.operations import PAGES
 from tilewright.threads.pool import limited
 from tilewright.threads.scratch import ScratchPool
 
@@ -111,6 +113,20 @@ class CompiledGraph(Numbered):
     def draw(self, path: str | os.PathLike[str] | None = None) -> str:
         """The graph after all passes as a picture in SVG, also written to a file; see `Graph.draw`."""
         return draw(self.network, path)
+
+    def explore(self, *targets: str | Machine, sizes: Mapping[str, int] | None = None) -> Any:
+        """A page about the graph: nodes, memory of a run, least time of each node, kernels of its products.
+
+        Parameters
+        ----------
+        targets : for times and kernels; this host by default.
+        sizes : values of the named sizes of the inputs.
+
+        Returns
+        -------
+        A page with `save(path)`, `show()` and `html`; notebooks show it. It loads nothing.
+        """
+        return PAGES["graph"](self, targets, sizes)
 
     def explain(self, *inputs: Any, repeat: int = REPEAT, **named: Any) -> GraphTimes:
         """The time, operations and bytes of every node, measured with these inputs; `print` it.

@@ -161,13 +161,13 @@ def measure_nodes(
     found = []
     for at, _, _ in steps:
         flops = evaluate(network.nodes[at].work(network.operand_types(at), network.types[at]), sizes)
-        nbytes = sum(_nbytes(network, one, sizes) for one in {at, *network.nodes[at].operands})
+        nbytes = sum(node_bytes(network, one, sizes) for one in {at, *network.nodes[at].operands})
         found.append(NodeTime(at, lines[at], statistics.median(times[at]), flops, nbytes))
     return tuple(found)
 
 
-def _nbytes(network: Network, at: int, sizes: Sizes) -> int:
-    """Bytes of a value: of a constant those it is stored in."""
+def node_bytes(network: Network, at: int, sizes: Sizes) -> int:
+    """Bytes of the value of a node: of a constant those that it is stored in."""
     node, kind = network.nodes[at], network.types[at]
     if isinstance(node, ConstantNode):
         return int(node.value.nbytes)

@@ -207,6 +207,35 @@ def _print_block(body: tuple[Statement, ...], indent: str) -> Iterator[str]:
         yield from _print_statement(statement, indent)
 
 
+def statement_lines(program: Program) -> list[int | None]:
+    """For each line of `print_program` the number of its statement; None for declarations.
+
+    Statement 0 is the first of the body, and those inside a statement follow it; so do the lines of `else`
+    and of what else a statement prints beside them.
+    """
+    found: list[int | None] = [None] * (3 + len(program.buffers))
+    count = 0
+
+    def number(body: tuple[Statement, ...]) -> None:
+        nonlocal count
+        for statement in body:
+            own, count = count, count + 1
+            match statement:
+                case Loop(body=inner):
+                    found.append(own)
+                    number(inner)
+                case If(then=then, otherwise=otherwise):
+                    found.append(own)
+                    number(then)
+                    found.extend([own] if otherwise else [])
+                    number(otherwise)
+                case _:
+                    found.extend(own for _ in _print_statement(statement, ""))
+
+    number(program.body)
+    return found
+
+
 def print_program(program: Program) -> str:
     """The whole program, one construct a line.
 

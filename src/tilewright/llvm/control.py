@@ -22,10 +22,10 @@ class Block:
 class Phi:
     """A phi under construction: reserves its line, and is a value at once."""
 
-    __slots__ = ("block", "incoming", "line", "value")
+    __slots__ = ("block", "incoming", "line", "mark", "value")
 
-    def __init__(self, block: Block, value: Value) -> None:
-        self.block, self.value, self.line = block, value, len(block.lines)
+    def __init__(self, block: Block, value: Value, mark: str = "") -> None:
+        self.block, self.value, self.line, self.mark = block, value, len(block.lines), mark
         self.incoming: list[str] = []
         block.lines.append("")
 
@@ -33,7 +33,7 @@ class Phi:
         """The value where control comes from a block."""
         self.incoming.append(f"[{value.text}, %{origin.label}]")
         joined = ", ".join(self.incoming)
-        self.block.lines[self.line] = f"{self.value.text} = phi {self.value.type.text} {joined}"
+        self.block.lines[self.line] = f"{self.value.text} = phi {self.value.type.text} {joined}{self.mark}"
 
 
 class Advance:
@@ -49,9 +49,15 @@ class Advance:
 
 
 class ControlFlow:
-    """The blocks of one function; instructions go to the end of the current one."""
+    """The blocks of one function; instructions go to the end of the current one.
+
+    Attributes
+    ----------
+    mark : the end of each line: nothing, or a comment that says what the instruction was written for.
+    """
 
     def __init__(self) -> None:
+        self.mark = ""
         self._count = 0
         self.blocks: list[Block] = []
         self.block = self.new_block("entry")
@@ -67,12 +73,12 @@ class ControlFlow:
     def emit(self, kind: Type, text: str) -> Value:
         """Appends ``%new = text``."""
         name = self.new_name()
-        self.block.lines.append(f"{name} = {text}")
+        self.block.lines.append(f"{name} = {text}{self.mark}")
         return Value(kind, name)
 
     def effect(self, text: str) -> None:
         """Appends an instruction without a result."""
-        self.block.lines.append(text)
+        self.block.lines.append(text + self.mark)
 
     def new_block(self, label: str) -> Block:
         """A block with a unique label, not yet placed."""
@@ -196,7 +202,7 @@ class ControlFlow:
             advance.results.append(phi.value)
 
     def _phi(self, kind: Type) -> Phi:
-        return Phi(self.block, Value(kind, self.new_name()))
+        return Phi(self.block, Value(kind, self.new_name()), self.mark)
 
     @contextmanager
     def branch(

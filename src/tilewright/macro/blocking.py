@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
 from tilewright.machine.isa import Broadcast, Edge, Isa, TileFma
@@ -373,14 +374,35 @@ def depth_block(machine: Machine, instruction: TileFma, tile: RegisterTile) -> i
     kc depends on machine and dtypes only (and on k through `balanced`): docs/promises.md, 5. An
     instruction that takes several depths at once takes as many times more of them.
     """
+    return _down(depth_limits(machine, instruction, tile).depth, depth_unit(instruction))
+
+
+class DepthLimits(NamedTuple):
+    """The depths that each rule of `depth_block` gives: at least the first, at most the others."""
+
+    in_l1: float
+    wanted: float
+    in_l2: float
+    beside_a: float
+
+    @property
+    def depth(self) -> float:
+        """The depth that follows, before it is rounded."""
+        return max(self.in_l1, min(self.wanted, self.in_l2, self.beside_a))
+
+
+def depth_limits(machine: Machine, instruction: TileFma, tile: RegisterTile) -> DepthLimits:
+    """The rules of `depth_block` with the numbers of a machine."""
     per_cycle = machine.isa.rate(instruction)
     wanted = machine.core.update_cycles * per_cycle / UPDATE_SHARE
     wanted = -(-int(wanted) // 64) * 64 * instruction.k
-    in_l1 = machine.l1.size / 2 / instruction.b.bytes(tile.nr)
-    in_l2 = machine.l2.size / PANELS_L2_PART / instruction.b.bytes(2 * tile.nr)
     bytes_a_depth = instruction.a.bytes(3 * ROW_TILES * tile.mr) + instruction.b.bytes(2 * tile.nr)
-    beside_a = machine.l2.size / bytes_a_depth
-    return _down(max(in_l1, min(wanted, in_l2, beside_a)), depth_unit(instruction))
+    return DepthLimits(
+        in_l1=machine.l1.size / 2 / instruction.b.bytes(tile.nr),
+        wanted=wanted,
+        in_l2=machine.l2.size / PANELS_L2_PART / instruction.b.bytes(2 * tile.nr),
+        beside_a=machine.l2.size / bytes_a_depth,
+    )
 
 
 def row_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: int) -> int:

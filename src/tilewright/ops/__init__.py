@@ -1,6 +1,6 @@
 """Operations, one folder each: all that is true of one operation only."""
 
-from tilewright.spec.operations import OPS, PACKED_METHODS
+from tilewright.spec.operations import OPS, PACKED_METHODS, PAGES
 
 OPS.add("gemm", "tilewright.ops.gemm.op:GEMM")
 OPS.add("packed_gemm", "tilewright.ops.linear.op:PACKED_GEMM")
@@ -28,3 +28,6 @@ PACKED_METHODS.add("unpack", "tilewright.ops.packing.call:unpack")
 PACKED_METHODS.add("matmul", "tilewright.ops.linear.call:matmul")
 PACKED_METHODS.add("save", "tilewright.ops.packing.file:save")
 PACKED_METHODS.add("load", "tilewright.ops.packing.file:load")
+
+PAGES.add("kernel", "tilewright.tools.explore.page.kernels:explore_kernel")
+PAGES.add("graph", "tilewright.tools.explore.page.graphs:explore_graph")

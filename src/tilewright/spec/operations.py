@@ -62,3 +62,6 @@ OPS = Operations()
 
 #: Functions behind the methods of `PackedMatrix`; their modules import its.
 PACKED_METHODS = Places()
+
+#: Functions behind `Kernel.explore` and `CompiledGraph.explore`: tools, whose modules import everything.
+PAGES = Places()

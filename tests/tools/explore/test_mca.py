@@ -184,3 +184,17 @@ def test_a_cpu_without_a_model() -> None:
         estimate_kernel(uncompiled(BatchReduceGemm(16, 6, 64), "rva23"))
     done = subprocess.run([find_tool().path, "--version"], capture_output=True, text=True, check=True)
     assert "riscv64" in done.stdout, "the back end is there"
+
+
+@needs_tool
+def test_the_timeline_has_the_life_of_each_instruction() -> None:
+    tool = find_tool()
+    kernel = uncompiled(BatchReduceGemm(16, 6, 64), "neoverse-v2")
+    loop = next(one for one in innermost_loops(kernel.assembly, kernel.machine.triple) if one.multiplies)
+    found = mca.timeline_of(tool, kernel.machine, loop, 2)
+    assert len(found) == 2 * len(loop.instructions)
+    assert [one["text"].split()[0] for one in found[: len(loop.instructions)]] == [
+        line.split()[0] for line in loop.instructions
+    ]
+    for one in found:
+        assert one["dispatched"] <= one["issued"] <= one["executed"] <= one["retired"]

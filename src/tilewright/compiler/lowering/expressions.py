@@ -14,11 +14,13 @@ from tilewright.ir.nodes import (
     Expression,
     FirstElse,
     Lead,
+    Loop,
     Name,
     Operator,
     Scalar,
     ScalarValue,
     Slice,
+    Statement,
     TableEntry,
     Threads,
     Unless,
@@ -28,6 +30,9 @@ from tilewright.llvm.values import INT64, POINTER, Value, constant, int64, zero
 from tilewright.micro.calls import Window
 from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
+
+#: Begins the comment on a line of LLVM IR that has the number of the statement it was written for.
+MARK = " ; statement "
 
 
 @dataclass
@@ -55,6 +60,17 @@ class Scope:
     def child(self, names: Mapping[str, Value] | None = None) -> Scope:
         """A scope inside this one, with further names."""
         return Scope(self.frame, self.names | dict(names or {}), dict(self.begins), dict(self.lasts))
+
+    def mark(self, statement: Statement) -> None:
+        """Marks the lines that follow with the number of a statement, where statements are numbered.
+
+        Parallel loops that make tasks together are lowered at once, and have the number of the first.
+        """
+        numbers = self.frame.numbers
+        if numbers is not None:
+            self.f.mark = f"{MARK}{next(numbers)}"
+            for _ in statement.fused()[1:] if isinstance(statement, Loop) else ():
+                next(numbers)
 
     def integer(self, node: Expression) -> Value:
         """The value of an integer expression."""

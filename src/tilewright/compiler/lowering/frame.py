@@ -39,6 +39,7 @@ class Frame(NamedTuple):
     team : the threads that share the call; None without parallel loops.
     budget : the budget of long-running work; None if there is none.
     uniform_strides : all register tiles of the program have the same strides of A, B and columns of C.
+    numbers : numbers of statements, for marks on the lines that are written for each; None without marks.
     """
 
     program: Program
@@ -49,6 +50,7 @@ class Frame(NamedTuple):
     team: Team | None
     budget: Value | None
     uniform_strides: bool
+    numbers: Iterator[int] | None = None
 
     @classmethod
     def of_program(cls, program: Program, machine: Machine, f: Function) -> Frame:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
+
 from tilewright.compiler.lowering.expressions import Scope
 from tilewright.compiler.lowering.frame import Frame
 from tilewright.compiler.lowering.interface import signature
@@ -31,14 +34,43 @@ def lower(program: Program, machine: Machine, *, quick: bool = False) -> str:
     ----------
     quick : whether it is quick code (`llvm/quick.py`), of fewer functions.
     """
-    program = separate_steps(
+    return _lowered(_separated(program, machine, quick=quick), machine, quick=quick)
+
+
+def lower_marked(program: Program, machine: Machine) -> tuple[Program, str]:
+    r"""The program as it is lowered, and its LLVM module with marks; see `Scope.mark`.
+
+    The program differs from the given one in the steps of epilogues, which are separated from tiles.
+    Statement 0 is the first of its body, and those inside a statement follow it. Without its marks, the
+    module is that of `lower`.
+
+    Examples
+    --------
+    >>> from tilewright.ir.parse import parse_program
+    >>> from tilewright.machine.catalog import find_machine
+    >>> text = "program p\nsizes n\nscalars\nargument x f32\nlet m = n * 2\nfor i in 0 .. m step 1:\n"
+    >>> _, module = lower_marked(parse_program(text + "  let j = i * i"), find_machine("znver4"))
+    >>> [line for line in module.splitlines() if line.endswith((" 0", " 2"))]
+    ['%.2 = mul i64 %n, 2 ; statement 0', '%.7 = mul i64 %.6, %.6 ; statement 2']
+    """
+    separated = _separated(program, machine, quick=False)
+    return separated, _lowered(separated, machine, quick=False, numbers=count())
+
+
+def _separated(program: Program, machine: Machine, *, quick: bool) -> Program:
+    """The program whose epilogues are apart from the tiles that do not take them in registers."""
+    return separate_steps(
         verify(program), lambda node: not quick and takes_steps_in_registers(node, program, machine)
     )
+
+
+def _lowered(program: Program, machine: Machine, *, quick: bool, numbers: Iterator[int] | None = None) -> str:
+    """The module of a program whose epilogues are separated; with marks if there are numbers for them."""
     layout, tuned = data_layout(machine), tuning(machine)
     module = Module(program.name, machine.triple, layout, tuned, machine.function_bits, quick=quick)
     as_written = len(program.arguments) > FEW_POINTERS and all(map(_makes_tasks, program.body))
     f = module.define(program.name, VOID, signature(program), exported=True, as_written=as_written)
-    frame = Frame.of_program(program, machine, f)
+    frame = Frame.of_program(program, machine, f)._replace(numbers=numbers)
     lower_block(program.body, Scope(frame, {name: f.arguments[name] for name in program.sizes}))
     f.ret()
     return str(module)

@@ -39,7 +39,9 @@ UNARY = "elements.unary:emit_unary"
 def lower_block(body: tuple[Statement, ...], scope: Scope) -> None:
     """Writes the statements of one block at the current position."""
     scope = scope.child()
+    around = scope.f.mark
     for statement in body:
+        scope.mark(statement)
         match statement:
             case Let(name, value):
                 scope.names[name] = scope.integer(value)
@@ -69,6 +71,7 @@ def lower_block(body: tuple[Statement, ...], scope: Scope) -> None:
                 raise InvalidTileIr(where=repr(statement), reason="is not a statement")
         if not scope.begins and isinstance(statement, (Loop, UnaryMap)) and streams(statement):
             scope.f.fence()
+    scope.f.mark = around
 
 
 def _loop(node: Loop, scope: Scope) -> None:

@@ -43,6 +43,7 @@ def lower_tasks(
     environment = Environment(captured)
     number = sum(name.startswith("task_") for name in f.module.functions)
     body = f.module.define(f"task_{number}_{node.axis}", VOID, BODY_ARGUMENTS)
+    body.mark = f.mark
     given = environment.inside(body)
     names, begins, lasts = (with_prefix(kind, given) for kind in ("name", "begin", "last"))
     inner = Scope(frame.of_task(body, given, loops[-1].body), names, begins, lasts)

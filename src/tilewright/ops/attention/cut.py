@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tilewright.errors import BlockNotMultiple, InvalidSize
+from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import machine_tile
+from tilewright.macro.bounds import BlockBound, CutBounds, Occupant, Rule, bound_by, tile_bounds
 from tilewright.ops.attention.problem import Attention
 from tilewright.records import dataclass
 
@@ -98,13 +102,86 @@ def choose_attention(problem: Attention, machine: Machine) -> AttentionBlocking:
     """
     instruction = machine.isa.tile(problem.dtype)
     tile = machine_tile(machine, instruction)
+    limits = attention_limits(problem, machine, instruction, tile.mr)
+    b2 = _below(min(limits.strip, limits.keys), tile.nr)
+    b1 = min(-(-LEAST_QUERIES // tile.mr) * tile.mr, _below(limits.rows, tile.mr))
+    b3 = min(b2, largest_b3(machine.l1.size, problem.value_dim, tile.mr, limits.element))
+    return AttentionBlocking(mr=tile.mr, nr=tile.nr, kr=instruction.kr, b1=b1, b2=b2, b3=b3)
+
+
+class AttentionLimits(NamedTuple):
+    """The sizes that the rules of `choose_attention` allow: (3') and (4') of b2, (4'') of b1.
+
+    `element` is the bytes of a key or value in a panel.
+    """
+
+    strip: float
+    keys: float
+    rows: float
+    element: int
+
+
+def attention_limits(problem: Attention, machine: Machine, instruction: TileFma, mr: int) -> AttentionLimits:
+    """The rules of `choose_attention` with the numbers of a machine."""
     acc, element = problem.acc.size, max(problem.dtype.size, instruction.b.size)
     part = machine.l2.size / BLOCKS_L2_PART
-    strip = machine.l1.size / STRIP_L1_PART / (tile.mr * acc)
-    keys = part / (element * (problem.head_dim + problem.value_dim))
-    b2 = _below(min(strip, keys), tile.nr)
-    rows = part / (problem.dtype.size * problem.head_dim + acc * problem.value_dim)
-    wanted = -(-LEAST_QUERIES // tile.mr) * tile.mr
-    b1 = min(wanted, _below(rows, tile.mr))
-    b3 = min(b2, largest_b3(machine.l1.size, problem.value_dim, tile.mr, element))
-    return AttentionBlocking(mr=tile.mr, nr=tile.nr, kr=instruction.kr, b1=b1, b2=b2, b3=b3)
+    return AttentionLimits(
+        strip=machine.l1.size / STRIP_L1_PART / (mr * acc),
+        keys=part / (element * (problem.head_dim + problem.value_dim)),
+        rows=part / (problem.dtype.size * problem.head_dim + acc * problem.value_dim),
+        element=element,
+    )
+
+
+def bounds_of_attention(problem: Attention, machine: Machine, cut: AttentionBlocking) -> CutBounds:
+    """The rules that fixed each size of attention's blocking."""
+    instruction = machine.isa.tile(problem.dtype)
+    limits = attention_limits(problem, machine, instruction, cut.mr)
+    d, dv, size, acc = problem.head_dim, problem.value_dim, problem.dtype.size, problem.acc.size
+    l1, l2, element = machine.l1.size, machine.l2.size, limits.element
+    strip = Rule(
+        f"scores of one row of tiles: mr · b2 bytes < L1 / {STRIP_L1_PART}",
+        f"b2 < {l1:,} / {STRIP_L1_PART} / ({cut.mr} · {acc}) = {limits.strip:,.0f}",
+        limits.strip,
+    )
+    keys = Rule(
+        f"keys and values: b2 · (d + dv) bytes < L2 / {BLOCKS_L2_PART}",
+        f"b2 < {l2:,} / {BLOCKS_L2_PART} / ({element} · ({d} + {dv})) = {limits.keys:,.0f}",
+        limits.keys,
+    )
+    rows = Rule(
+        f"rows of Q and unfinished results: b1 · (d + dv) bytes < L2 / {BLOCKS_L2_PART}",
+        f"b1 < {l2:,} / {BLOCKS_L2_PART} / ({size} · {d} + {acc} · {dv}) = {limits.rows:,.0f}",
+        limits.rows,
+        binds=limits.rows <= LEAST_QUERIES,
+    )
+    enough = Rule(
+        "no more than make packing keys cheap, so that short sequences make several tasks",
+        f"b1 ≤ {LEAST_QUERIES} in whole tiles",
+        LEAST_QUERIES,
+        binds=limits.rows > LEAST_QUERIES,
+    )
+    most = largest_b3(l1, dv, cut.mr, element)
+    values = Rule(
+        "values of a tile's turn: b3 · d + mr · b3 + mr · d bytes < L1",
+        f"b3 < ({l1 // element:,} - {cut.mr} · {dv}) / ({dv} + {cut.mr}) "
+        f"= {(l1 // element - cut.mr * dv) / (dv + cut.mr):,.0f}",
+        most,
+        binds=most <= cut.b2,
+    )
+    blocks = (
+        *tile_bounds(machine, instruction, cut.mr, cut.nr),
+        BlockBound("b1", cut.b1, cut.mr, "queries of a block", (rows, enough)),
+        BlockBound("b2", cut.b2, cut.nr, "keys of a block", bound_by((strip, keys), min(limits[:2]))),
+        BlockBound("b3", cut.b3, DEPTH_UNIT, "values that meet a tile of scores at a time", (values,)),
+    )
+    occupants = (
+        Occupant("L1", f"values of a turn: {cut.b3} × {dv}", element * cut.b3 * dv),
+        Occupant("L1", f"scores of a turn: {cut.mr} × {cut.b3}", acc * cut.mr * cut.b3),
+        Occupant("L1", f"results of a tile of rows: {cut.mr} × {dv}", acc * cut.mr * dv),
+        Occupant("L2", f"keys and values: {cut.b2} × {d + dv}", element * cut.b2 * (d + dv)),
+        Occupant("L2", f"queries and results: {cut.b1} × {d + dv}", cut.b1 * (size * d + acc * dv)),
+    )
+    return CutBounds(
+        blocks, occupants, source="Fu et al. 2024, doi:10.1145/3650200.3656620, (3)-(5), for scores in L1"
+    )

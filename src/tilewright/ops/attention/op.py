@@ -183,12 +183,15 @@ ATTENTION = Op(
     arguments=_of,
     written=lambda _: ("out", "row_max", "row_sum", "partials"),
     strategy=_strategy,
+    bounds=Late("tilewright.ops.attention.cut:bounds_of_attention"),
+    example=Late("tilewright.ops.attention.example:attention_example"),
 )
 DECODE = replace(
     ATTENTION,
     cut=Late("tilewright.ops.attention.decode:choose_decode"),
     nest=Late("tilewright.ops.attention.decode:build_decode"),
     meaning=_decode_meaning,
+    bounds=None,
     strategy=_decode_strategy,
 )
 BACKWARD = replace(
@@ -201,6 +204,7 @@ BACKWARD = replace(
         f"Gradients of out = softmax(scale * q * k^T) * v of every head{_range(problem)}."
     ),
     meaning=_backward_meaning,
+    bounds=None,
     strategy=_backward_strategy,
     arguments=None,
     written=lambda _: ("dq", "dk", "dv", "delta"),

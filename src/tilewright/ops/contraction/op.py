@@ -8,7 +8,7 @@ from tilewright.ops.contraction.kernel import ContractionKernel
 from tilewright.ops.contraction.nest import build_contraction
 from tilewright.ops.contraction.primitive import choose_contraction
 from tilewright.ops.contraction.problem import Contraction
-from tilewright.preparing import Places
+from tilewright.preparing import Late, Places
 
 #: The passes, imported when a contraction without a schedule is compiled.
 _PASSES = Places()
@@ -52,5 +52,7 @@ CONTRACTION = Op(
     meaning=_meaning,
     written=lambda _: ("out",),
     completed=_completed,
+    bounds=Late("tilewright.ops.contraction.primitive:bounds_of_contraction"),
+    example=Late("tilewright.ops.contraction.example:contraction_example"),
     shared_stem=_stem,
 )

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from tilewright.ir.nodes import Buffer, Constant, Expression, Name, Statement
 from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import Blocking
+from tilewright.macro.bounds import CutBounds, blocking_bounds
 from tilewright.ops.contraction.dimension import Dimension
 from tilewright.ops.contraction.main import Main
 from tilewright.ops.contraction.problem import Contraction, check_loops
@@ -142,6 +144,16 @@ def choose_contraction(problem: Contraction, machine: Machine) -> Any:
     if not problem.is_unary:
         check_loops(problem)
     return form_of(problem).choose(problem, machine)
+
+
+def bounds_of_contraction(problem: Contraction, machine: Machine, cut: Any) -> CutBounds | None:
+    """The rules that fixed the blocks of a primitive; None of tiles that cover known sizes."""
+    if not isinstance(cut, Blocking):
+        return None
+    acc = problem.types.acc  # to which the panels of tables are widened
+    tables = PrimitiveForm.of(problem) is PrimitiveForm.TABLES
+    types = (acc, acc) if tables else (problem.dtype, problem.in1_dtype)
+    return blocking_bounds(machine, machine.isa.tile(*types), cut)
 
 
 def takes_steps(problem: Contraction) -> bool:

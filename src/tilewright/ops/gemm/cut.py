@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import Blocking, choose_blocking, prepacked
+from tilewright.macro.blocking import PREPACKED_ROWS, Blocking, choose_blocking, prepacked
+from tilewright.macro.bounds import CutBounds, blocking_bounds
 from tilewright.macro.packing import weight_lanes
 from tilewright.macro.tuned import tuned_blocking
 from tilewright.ops.gemm.nest import instruction_of
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.ops.gemm.product_nest import computed_transposed
 from tilewright.spec.problem import Layout
 
 
@@ -18,5 +22,20 @@ def cut_gemm(problem: Gemm, machine: Machine) -> Blocking:
     blocking = choose_blocking(machine, instruction, columns)
     if not problem.packed and problem.weights is None:
         return tuned_blocking(machine, problem.types, instruction, blocking)
-    plain = problem.b is Layout.PACKED and problem.weights is None
-    return prepacked(blocking) if plain else blocking
+    return prepacked(blocking) if _prepacked(problem) else blocking
+
+
+def _prepacked(problem: Gemm) -> bool:
+    return problem.b is Layout.PACKED and problem.weights is None
+
+
+def bounds_of_gemm(problem: Gemm, machine: Machine, cut: Blocking) -> CutBounds:
+    """The rules that fixed each size of a GEMM's blocking."""
+    instruction = instruction_of(problem, machine.isa)
+    found = blocking_bounds(machine, instruction, cut, PREPACKED_ROWS if _prepacked(problem) else 1)
+    notes = found.notes
+    if problem.weights:
+        notes += (f"nr is {cut.nr}, the width of the panels in which weights are stored.",)
+    if computed_transposed(problem):
+        notes += ("C is column-major: the kernel computes its transpose, and A and B exchange their roles.",)
+    return replace(found, notes=notes)

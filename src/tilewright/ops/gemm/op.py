@@ -121,5 +121,6 @@ GEMM = Op(
     formula=gemm_formula,
     meaning=gemm_meaning,
     arguments=gemm_of,
+    bounds=Late("tilewright.ops.gemm.cut:bounds_of_gemm"),
     quick=Late("tilewright.ops.gemm.quick_nest:build_quick_gemm"),
 )

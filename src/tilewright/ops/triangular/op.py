@@ -7,12 +7,15 @@ from dataclasses import replace
 from tilewright.compiler.operation import Compilation, Op, layouts_text, matrix_meaning, sizes_text
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.triangular.syr2k_call import symmetric_work
-from tilewright.ops.triangular.syr2k_nest import build_symmetric, choose_symmetric
+from tilewright.ops.triangular.syr2k_nest import build_symmetric, choose_symmetric, symmetric_instruction
 from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.ops.triangular.trmm_call import trmm_work
-from tilewright.ops.triangular.trmm_nest import build_trmm, choose_trmm
+from tilewright.ops.triangular.trmm_nest import build_trmm, choose_trmm, trmm_instruction
 from tilewright.ops.triangular.trmm_problem import Side, Trmm
+from tilewright.preparing import Late
 from tilewright.spec.arguments import unchecked
+
+_late_bounds = Late("tilewright.macro.bounds:blocking_bounds")
 
 
 def _triangle(problem: Syrk | Trmm) -> str:
@@ -154,6 +157,7 @@ SYRK = Op(
     meaning=_symmetric_meaning,
     arguments=_syrk_of,
     strategy=lambda state: triangle_strategy(state.problem, state.blocking),
+    bounds=lambda problem, machine, cut: _late_bounds(machine, symmetric_instruction(problem, machine), cut),
 )
 SYR2K = replace(SYRK, problem=Syr2k, arguments=_syr2k_of)
 TRMM = Op(
@@ -165,5 +169,6 @@ TRMM = Op(
     formula=_trmm_formula,
     meaning=lambda state, name: "factor of the product" if name == "alpha" else matrix_meaning(state, name),
     arguments=_trmm_of,
+    bounds=lambda problem, machine, cut: _late_bounds(machine, trmm_instruction(problem, machine), cut),
     strategy=lambda state: triangle_strategy(state.problem, state.blocking),
 )

@@ -38,6 +38,10 @@ COMMANDS = {
         "Measure constants of the models on this CPU and keep those that are faster.",
     ),
     "emit": ("tilewright.tools.cli.emit:app", "Write generated code and kernel libraries."),
+    "explore": (
+        "tilewright.tools.cli.explore:app",
+        "Write an HTML page about a kernel or a model: blocking, tiles, code, cycles.",
+    ),
     "cache": ("tilewright.tools.cli.cache:app", "The object cache on disk: show, clear, prune."),
 }
 

@@ -41,6 +41,11 @@ from tilewright.tools.explore.mca import estimate_kernel, estimate_table
 class EmitGroup(TyperGroup):
     """The commands of this file, and one for each operation of `OPS`, made from the record."""
 
+    @staticmethod
+    def of_operation(operation: str) -> Any:
+        """The command of an operation."""
+        return command_of(operation)
+
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all commands."""
         first = {OPS[name].problem: name for name in reversed(OPS.names)}  # of several for one problem
@@ -49,7 +54,7 @@ class EmitGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of an operation is made when it is asked for."""
         found = super().get_command(ctx, cmd_name)
-        return found if found is not None or cmd_name not in OPS.names else command_of(cmd_name)
+        return found if found is not None or cmd_name not in OPS.names else self.of_operation(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """An unknown name is compared with all of them, for a suggestion."""
@@ -210,6 +215,15 @@ def emit_contraction(
     Operands are row-major. --dump names a stage, or one of the passes fuse, identify, block, split, reorder,
     parallelise, each of which rewrites the contraction.
     """
+    words: dict[str, Any] = {"main": main, "first": first, "last": last or None}
+    problem = contraction_of(subscripts, sizes, dtype, out_dtype, words)
+    _emit(problem, _machine(target), emit, dump, output)
+
+
+def contraction_of(
+    subscripts: str, sizes: str, dtype: str, out_dtype: str | None, words: Mapping[str, Any]
+) -> Contraction:
+    """The contraction of row-major operands, from subscripts and the length of each label as text."""
     lengths = _label_sizes(sizes)
     inputs = subscripts.replace(" ", "").partition("->")[0].split(",")
     for label in "".join(inputs):
@@ -218,11 +232,7 @@ def emit_contraction(
                 name="sizes", found=shown(sizes), allowed=f"a length for each label, as {label}=64"
             )
     shapes = [tuple(lengths[label] for label in term if label in lengths) for term in inputs]
-    words: dict[str, Any] = {"main": main, "first": first}
-    problem = einsum_contraction(
-        subscripts, *shapes, dtype=dtype, out_dtype=out_dtype, last=last or None, **words
-    )
-    _emit(problem, _machine(target), emit, dump, output)
+    return einsum_contraction(subscripts, *shapes, dtype=dtype, out_dtype=out_dtype, **words)
 
 
 def _label_sizes(text: str) -> dict[str, int]:
@@ -250,25 +260,48 @@ _COMMON = {
 
 
 def command_of(operation: str) -> Any:
-    """The command of an operation: its options are the parameters that build its problem."""
+    """The command of `emit` for an operation."""
+
+    def run(
+        problem: Problem,
+        target: str,
+        emit: str,
+        dump: str | None,
+        lowering: str,
+        mca: bool,
+        output: Path | None,
+    ) -> None:
+        machine = _machine(target, lowering)
+        if mca:
+            _print_estimate(problem, machine)
+        else:
+            _emit(problem, machine, emit, dump, output)
+
+    return problem_command(operation, _COMMON | {"emit": (_Form, OPS[operation].form)}, run)
+
+
+def problem_command(operation: str, options: Mapping[str, tuple[Any, Any]], act: Callable[..., None]) -> Any:
+    """A command on a problem of an operation: its options are the parameters that build the problem.
+
+    Parameters
+    ----------
+    options : further options of the command: annotation and default by name.
+    act : called with the problem, and these options by name.
+    """
     op: Op = OPS[operation]
     parameters = signature(op.build).parameters
     texts = parameter_texts(op.build)
 
     def run(**given: Any) -> None:
-        target, form, stage, lowering, mca, output = (given.pop(name) for name in _COMMON)
+        further = {name: given.pop(name) for name in options}
         problem = op.build(**{name: _value(parameters[name], text) for name, text in given.items()})
-        machine = _machine(target, lowering)
-        if mca:
-            _print_estimate(problem, machine)
-        else:
-            _emit(problem, machine, form, stage, output)
+        act(problem, **further)
 
     run.__doc__ = (getdoc(op.build) or operation).partition("\n")[0]
     own = [_declared(one, texts.get(one.name, "")) for one in parameters.values()]
     common = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for name, (kind, default) in (_COMMON | {"emit": (_Form, op.form)}).items()
+        for name, (kind, default) in options.items()
     ]
     run.__annotations__ = {one.name: one.annotation for one in (*own, *common)}
     vars(run)["__signature__"] = Signature([*own, *common])

@@ -161,6 +161,36 @@ def estimate_kernel(kernel: Kernel) -> KernelEstimate:
     )
 
 
+def estimate_loops(tool: Tool, machine: Machine, loops: Sequence[AssemblyLoop]) -> Iterator[LoopEstimate]:
+    """Simulates some loops, as `estimate_kernel` does."""
+    return read_report(_simulate(tool, machine, regions(loops)), loops)
+
+
+def timeline_of(tool: Tool, machine: Machine, loop: AssemblyLoop, turns: int) -> tuple[dict[str, Any], ...]:
+    """The first turns of a loop: for each instruction its text and the cycles of its life.
+
+    These are `dispatched`, `ready`, `issued`, `executed` and `retired`, from 0, as llvm-mca's timeline has
+    them; `turn` and `at` are the turn and the place of the instruction in it.
+    """
+    targets = {name for line in loop.instructions for name in _LOCAL_LABEL.findall(line)}
+    text = "\n".join([*(f"{name}:" for name in sorted(targets)), *loop.instructions]) + "\n"
+    options = (
+        "-timeline",
+        f"-timeline-max-iterations={turns}",
+        "-timeline-max-cycles=10000",
+        f"-iterations={turns}",
+    )
+    report = _simulate(tool, machine, text, options)
+    (region,) = report["CodeRegions"]
+    names = ("dispatched", "ready", "issued", "executed", "retired")
+    found = []
+    for number, entry in enumerate(region["TimelineView"]["TimelineInfo"][: turns * len(loop.instructions)]):
+        turn, at = divmod(number, len(loop.instructions))
+        cycles = {name: entry[f"Cycle{name.capitalize()}"] for name in names}
+        found.append({"turn": turn, "at": at, "text": " ".join(loop.instructions[at].split()), **cycles})
+    return tuple(found)
+
+
 def regions(loops: Sequence[AssemblyLoop]) -> str:
     """The text for llvm-mca: of every loop two regions, its instructions and its multiplies alone.
 
@@ -189,7 +219,9 @@ def _in_registers(line: str) -> str:
     return _X86_MEMORY.sub(r"\2", line)
 
 
-def _simulate(tool: Tool, machine: Machine, text: str) -> dict[str, Any]:
+def _simulate(
+    tool: Tool, machine: Machine, text: str, options: Sequence[str] = (f"-iterations={ITERATIONS}",)
+) -> dict[str, Any]:
     """llvm-mca's report on a text, as JSON."""
     command = [
         tool.path,
@@ -197,7 +229,7 @@ def _simulate(tool: Tool, machine: Machine, text: str) -> dict[str, Any]:
         f"-mtriple={machine.triple}",
         f"-mcpu={machine.cpu}",
         f"-mattr={machine.features}",
-        f"-iterations={ITERATIONS}",
+        *options,
     ]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=TIMEOUT)
     unknown = "is not a recognized processor" in done.stderr  # a warning: it would go on with another CPU

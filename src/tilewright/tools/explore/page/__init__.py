@@ -1,0 +1,1 @@
+"""Pages about kernels and graphs: facts as a record, and the record as one self-contained HTML file."""

@@ -1,0 +1,128 @@
+"""Predicted cycles of every strategy by part, and the roofline of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.compiler.example import Example
+from tilewright.compiler.kernel import Kernel
+from tilewright.errors import TilewrightError
+from tilewright.machine.machine import Machine
+from tilewright.macro.prediction import Product
+from tilewright.ops.gemm.paths import GemmPaths
+from tilewright.ops.gemm.problem import Gemm
+from tilewright.records import dataclass
+from tilewright.spec.problem import PRODUCT_SIZES, Strategy
+
+#: What each part of a prediction counts, in words.
+PARTS = {
+    "multiply": "multiply-adds, or the loads that feed them",
+    "tiles": "calls, addresses and updates of C",
+    "packing": "copies into panels",
+    "l2": "waiting for L2, page walks included",
+    "l3": "waiting for L3, page walks included",
+    "memory": "waiting for memory",
+}
+
+
+@dataclass(frozen=True)
+class PredictedPath:
+    """One strategy: what it does, its cycles by part, whether it is taken, and why it is not."""
+
+    name: str
+    meaning: str
+    parts: Mapping[str, float]
+    taken: bool
+    possible: bool
+
+    @property
+    def cycles(self) -> float:
+        """Of all parts."""
+        return sum(self.parts.values())
+
+
+def predicted_paths(kernel: Kernel, example: Example) -> tuple[PredictedPath, ...]:
+    """The strategies of a product, fewest predicted cycles first; none where a problem leaves no choice.
+
+    Examples
+    --------
+    >>> import tilewright as tw
+    >>> from tilewright.compiler.matrix_example import example_of
+    >>> kernel = tw.compile(tw.Gemm(100, 100, 100), "znver4")
+    >>> [(path.name, path.taken) for path in predicted_paths(kernel, example_of(kernel, {}))][0]
+    ('IN_PLACE', True)
+    """
+    problem = kernel.problem
+    if not isinstance(problem, Gemm) or problem.strategy is not Strategy.AUTO:
+        return ()
+    if problem.packed or problem.weights:
+        return ()
+    paths = GemmPaths.of(problem, kernel.machine)
+    product = Product(*(example.sizes[name] for name in PRODUCT_SIZES))
+    possible, chosen = paths.possible(product), paths.chosen(product)
+    found = [
+        PredictedPath(
+            path.name,
+            path.value,
+            paths.predict(path, product)._asdict() if path in possible else {},
+            taken=path is chosen,
+            possible=path in possible,
+        )
+        for path in paths.all
+    ]
+    return tuple(sorted(found, key=lambda one: (not one.possible, one.cycles)))
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """What a core can do, and where a problem is.
+
+    Attributes
+    ----------
+    peak : operations a cycle of the multiply unit; 0 if the machine has none for the element types.
+    levels : bytes a cycle from each level of memory.
+    intensity : operations for each byte that a call must move.
+    flops : of the example.
+    predicted : operations a cycle of the strategy that is taken, as predicted; None without a prediction.
+    points : operations a cycle that were measured, by system.
+    """
+
+    peak: float
+    levels: tuple[tuple[str, float], ...]
+    intensity: float
+    flops: int
+    predicted: float | None
+    points: tuple[tuple[str, float], ...] = ()
+
+
+def peak_of(problem: Any, machine: Machine) -> float:
+    """Operations a cycle of the multiply unit for a problem's element types."""
+    a = getattr(problem, "dtype", None)
+    if a is None:
+        return 0.0
+    b = getattr(problem, "b_dtype", None) or a
+    try:
+        tile = machine.timed_isa.tile(a.real, b.real)
+    except TilewrightError:
+        return 0.0
+    return 2.0 * tile.products * machine.timed_isa.rate(tile)
+
+
+def roofline_of(kernel: Kernel, paths: tuple[PredictedPath, ...], counts: tuple[int, int]) -> Roofline:
+    """The roofline of a kernel's machine.
+
+    Parameters
+    ----------
+    counts : operations and bytes of the example.
+    """
+    core = kernel.machine.core
+    levels = [("L1", core.l1_bytes_per_cycle), ("L2", core.l2_bytes_per_cycle)]
+    if kernel.machine.l3 is not None:
+        levels.append(("L3", core.l3_bytes_per_cycle))
+    levels.append(("memory", core.memory_bytes_per_cycle))
+    flops, moved = counts
+    taken = next((one for one in paths if one.taken and one.cycles), None)
+    predicted = flops / taken.cycles if taken is not None else None
+    peak = peak_of(kernel.problem, kernel.machine)
+    return Roofline(peak, tuple(levels), flops / max(moved, 1), flops, predicted)

@@ -1,0 +1,81 @@
+// Predicted cycles of each strategy by part, and the roofline of the machine.
+"use strict";
+panels.push({
+  id: "costs", title: "Strategies", wanted: (record) => Boolean(record.paths && record.paths.length),
+  draw(section, record) {
+    const possible = record.paths.filter((path) => path.possible), names = Object.keys(record.parts);
+    const taken = possible.find((path) => path.taken);
+    element(section, "p", `Cycles of the call that is drawn, as the cost model predicts them; the strategy that is taken: ${taken?.meaning ?? "none"}.`);
+    const figure = element(section, "figure"), width = widthOf(figure), row = 52;
+    const svg = picture(figure, width, possible.length * row + 30, "Predicted cycles by part");
+    const scale = d3.scaleLinear([0, d3.max(possible, (path) => path.cycles)], [4, width - 20]);
+    const colours = names.map((_, at) => `var(--p${at})`), fills = colours.map((one, at) => hatch(svg, one, at));
+    possible.forEach((path, at) => {
+      const y = at * row;
+      svg.append("text").attr("x", 0).attr("y", y + 14).style("font-weight", path.taken ? 700 : 400)
+        .text(`${path.taken ? "✓ taken: " : ""}${path.meaning}, ${number(Math.round(path.cycles))} cycles`);
+      let x = 4;
+      names.forEach((name, place) => {
+        const cycles = path.parts[name];
+        if (!cycles) return;
+        const made = svg.append("rect").attr("class", "cell").attr("x", x).attr("y", y + 20).attr("width", Math.max(1, scale(cycles))).attr("height", 22).attr("fill", fills[place]);
+        tipOn(made, () => `${name}: ${number(Math.round(cycles))} cycles, ${d3.format(".1%")(cycles / path.cycles)}`);
+        if (scale(cycles) > name.length * 7 + 12) boxed(svg, x + scale(cycles) / 2, y + 36, name);
+        x += scale(cycles);
+      });
+    });
+    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${possible.length * row + 4})`).call(d3.axisBottom(scale).ticks(width > 600 ? 8 : 4, "~s"));
+    key(figure, names.map((name, at) => [colours[at], at, `${name === "l2" || name === "l3" ? name.toUpperCase() : name}: ${record.parts[name]}`]));
+    const rows = record.paths.map((path) => [path.meaning, ...names.map((name) => (path.possible ? number(Math.round(path.parts[name])) : "–")),
+      path.possible ? number(Math.round(path.cycles)) : "–", path.taken ? "taken" : path.possible ? "not taken" : "not for these sizes and strides"]);
+    table(figure, ["strategy", ...names, "cycles", ""], rows, d3.range(1, names.length + 2));
+    if (taken && possible[0] !== taken) {
+      element(figure, "figcaption", `The choice follows measured limits of sizes and strides, not this prediction; it is predicted within ` +
+        `${d3.format(".1%")(taken.cycles / possible[0].cycles - 1)} of the fastest one.`);
+    }
+  },
+});
+
+panels.push({
+  id: "roofline", title: "Roofline", wanted: (record) => Boolean(record.roofline && record.roofline.peak && record.roofline.flops),
+  draw(section, record) {
+    const { peak, levels, intensity, predicted, points } = record.roofline;
+    const figure = element(section, "figure"), width = widthOf(figure, 820), height = Math.min(400, width * 0.75), pad = { left: 52, right: 16, top: 16, bottom: 44 };
+    const svg = picture(figure, width, height, `Roofline: peak ${peak} operations a cycle, intensity ${d3.format(".3~r")(intensity)} operations a byte`);
+    const low = Math.min(0.05, intensity / 4), high = Math.max(200, intensity * 4);
+    const x = d3.scaleLog([low, high], [pad.left, width - pad.right]), y = d3.scaleLog([peak / 500, peak * 2], [height - pad.bottom, pad.top]);
+    const ticks = (axis) => axis.ticks(width > 500 ? 6 : 4, "~g");
+    svg.append("g").attr("class", "grid").attr("transform", `translate(0,${height - pad.bottom})`).call(ticks(d3.axisBottom(x)).tickSize(pad.top + pad.bottom - height).tickFormat(""));
+    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - pad.bottom})`).call(ticks(d3.axisBottom(x)));
+    svg.append("g").attr("class", "axis").attr("transform", `translate(${pad.left},0)`).call(d3.axisLeft(y).ticks(5, "~g"));
+    svg.append("text").attr("x", (pad.left + width) / 2).attr("y", height - 8).attr("text-anchor", "middle").text("operations for each byte moved");
+    svg.append("text").attr("transform", `translate(13,${height / 2}) rotate(-90)`).attr("text-anchor", "middle").text("operations a cycle");
+    const dashes = [null, "8 4", "3 3", "10 3 2 3"], colours = ["var(--p4)", "var(--p0)", "var(--p1)", "var(--p2)"];
+    levels.forEach(([name, rate], at) => {
+      const start = Math.max(low, y.domain()[0] / rate), end = Math.min(peak / rate, high);
+      svg.append("line").attr("x1", x(start)).attr("y1", y(start * rate)).attr("x2", x(end)).attr("y2", y(end * rate)).style("stroke", colours[at]).attr("stroke-width", 2).attr("stroke-dasharray", dashes[at]);
+    });
+    const knee = Math.min(...levels.map(([, rate]) => peak / rate));
+    svg.append("line").attr("x1", x(Math.max(knee, low))).attr("x2", x(high)).attr("y1", y(peak)).attr("y2", y(peak)).style("stroke", "var(--text)").attr("stroke-width", 2);
+    svg.append("text").attr("x", width - pad.right - 4).attr("y", y(peak) - 6).attr("text-anchor", "end").style("font-weight", 600).text(`peak ${d3.format(".4~r")(peak)}`);
+    svg.append("line").attr("x1", x(intensity)).attr("x2", x(intensity)).attr("y1", pad.top).attr("y2", height - pad.bottom).style("stroke", "var(--quiet)").attr("stroke-dasharray", "2 4");
+    const shown = [...(predicted ? [["predicted", predicted]] : []), ...points];
+    const symbols = [d3.symbolDiamond, d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolCross, d3.symbolStar];
+    shown.forEach(([name, value], at) => {
+      const made = svg.append("path").attr("transform", `translate(${x(intensity)},${y(value)})`).attr("d", d3.symbol(symbols[at % symbols.length], 90)()).style("fill", colours[at % 4]).style("stroke", "var(--card)");
+      tipOn(made, () => `${name}: ${d3.format(".3~r")(value)} operations a cycle, ${d3.format(".0%")(value / peak)} of the peak`);
+    });
+    const roofs = element(figure, "div", null, { class: "key" });
+    levels.forEach(([name, rate], at) => {
+      const one = element(roofs, "span");
+      d3.select(one).append("svg").attr("width", 30).attr("height", 10).attr("aria-hidden", "true").append("line").attr("x2", 30).attr("y1", 5).attr("y2", 5).style("stroke", colours[at]).attr("stroke-width", 2).attr("stroke-dasharray", dashes[at]);
+      element(one, "span", `${name}: ${rate} bytes a cycle`);
+    });
+    const rows = shown.map(([name, value]) => [name, d3.format(".4~r")(value), d3.format(".1%")(value / peak)]);
+    if (rows.length) table(figure, ["point", "operations a cycle", "share of the peak"], rows, [1, 2]);
+    const attainable = Math.min(peak, intensity * levels[levels.length - 1][1]);
+    element(figure, "figcaption", `The call moves at least one byte for every ${d3.format(".3~r")(intensity)} operations: ` +
+      (attainable < peak ? `if it is read from memory, that allows ${d3.format(".3~r")(attainable)} operations a cycle.` : "reading from memory does not limit it.") +
+      (points.length ? "" : " Nothing was measured: --measure times products on this host."));
+  },
+});
