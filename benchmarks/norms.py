@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 import torch
-from bandwidth import MemoryProbe
 
 import tilewright as tw
 from tilewright.machine.host import host_machine
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.functions import UnaryOp, meaning
+from tilewright.tools.bench.bandwidth import MemoryProbe
 from tilewright.tools.explore.statistics import geometric_mean, median
 
 #: Seconds of one measurement, filled by repeating short calls.

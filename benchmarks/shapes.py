@@ -13,11 +13,11 @@ from timeit import Timer
 from typing import Any
 
 import numpy as np
-from bandwidth import MemoryProbe
 from threadpoolctl import threadpool_limits
 
 import tilewright as tw
 from tilewright.machine.host import host_machine
+from tilewright.tools.bench.bandwidth import MemoryProbe
 from tilewright.tools.explore.statistics import median
 
 #: Seconds of one measurement, filled by repeating short calls.

@@ -39,8 +39,10 @@ from typing import TYPE_CHECKING, Any
 from tilewright import errors
 from tilewright.errors import InvalidChoice, InvalidSize, WorkerFailed, WrongResult
 from tilewright.records import dataclass
+from tilewright.tools.explore.prepared import Environment
+from tilewright.tools.explore.rounds import turns
 from tilewright.tools.explore.statistics import geometric_mean, median, median_interval
-from tilewright.tools.explore.systems import OURS, REMOVED_VARIABLES, TILEWRIGHT, Environment
+from tilewright.tools.explore.systems import OURS, REMOVED_VARIABLES, TILEWRIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -256,6 +258,11 @@ class WorkerProcess:
             self._process.wait()
         self._complaints.close()
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs: a system may fail at one problem and compute others."""
+        return self._process.poll() is None
+
     def ask(self, command: str, **arguments: object) -> Any:
         """Send one command and wait for its answer.
 
@@ -325,16 +332,13 @@ def measure(
         units = {system: _unit_fields(plan.types_of(system)) for system in plan.systems}
         for unit in units.values():
             peak_worker.ask("peak", **unit, seconds=LONGEST_PEAK_SECONDS)
-        for turn in range(plan.repeat):
-            todo = list(samples)
-            order.shuffle(todo)
-            for index, system in todo:
-                if turn in rounds[index, system]:
-                    peak = peak_worker.ask("peak", **units[system], seconds=lasting[index, system])["gflops"]
-                    seconds = workers[system].ask("measure", index=index)["seconds"]
-                    flops = plan.cases[index].flops_of(system)
-                    samples[index, system].append(Sample(flops / seconds * 1e-9, peak))
-                on_step()
+        for (index, system), due in turns(rounds, plan.repeat, order):
+            if due:
+                peak = peak_worker.ask("peak", **units[system], seconds=lasting[index, system])["gflops"]
+                seconds = workers[system].ask("measure", index=index)["seconds"]
+                flops = plan.cases[index].flops_of(system)
+                samples[index, system].append(Sample(flops / seconds * 1e-9, peak))
+            on_step()
     peaks = [
         sample.peak_gflops
         for (_, system), series in samples.items()

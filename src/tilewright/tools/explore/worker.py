@@ -6,12 +6,13 @@ Commands and answers::
 
     {"prepare": {"index": 0, "gemm": {...}, "batch": 1, "seed": 7}}   -> {"seconds": 0.006}
     {"prepare": {"index": 1, "attention": {...}, "seed": 7}}         -> {"seconds": 0.011}
+    {"prepare": {"index": 2, "operation": {...}, "seed": 7}}         -> {"seconds": 0.005}
     {"measure": {"index": 0}}                                        -> {"seconds": 0.00042}
     {"memory": {"attention": {...}, "seed": 7}}                      -> {"bytes": 2359296}
     {"peak": {"dtype": "u8", "b_dtype": "i8", "seconds": 0.006}}     -> {"gflops": 946.1}
 
-The first two are how long one measurement will last, the third is how long one call took. What is prepared is
-what was asked for, in the element types that the system has (`System.types`).
+The first three are how long one measurement will last, the fourth is how long one call took. What is
+prepared is what was asked for, in the element types that the system has (`System.types`).
 
 A failure is answered by ``{"error": class, "fields": {...}}`` or ``{"failure": text}``.
 """
@@ -32,6 +33,7 @@ from tilewright.errors import TilewrightError
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.records import dataclass
 from tilewright.spec.dtype import parse_dtype
+from tilewright.tools.bench.case import OperationCase
 from tilewright.tools.explore.attention_cases import AttentionCase
 from tilewright.tools.explore.attention_memory import extra_bytes
 from tilewright.tools.explore.cases import Case
@@ -90,6 +92,9 @@ class Worker:
                 return {"seconds": self.prepared[index].seconds}
             case {"prepare": {"index": index, "attention": attention, "seed": seed}}:
                 self.prepared[index] = self._prepare(AttentionCase.from_request(attention), seed)
+                return {"seconds": self.prepared[index].seconds}
+            case {"prepare": {"index": index, "operation": operation, "seed": seed}}:
+                self.prepared[index] = self._prepare(OperationCase.from_request(operation), seed)
                 return {"seconds": self.prepared[index].seconds}
             case {"memory": {"attention": attention, "seed": seed}}:
                 case = AttentionCase.from_request(attention)
