@@ -23,15 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
-from tilewright.errors import (
-    InvalidChoice,
-    ModelResult,
-    PackageMissing,
-    ToolMissing,
-    UnsupportedDtype,
-    WorkerFailed,
-    WrongResult,
-)
+from tilewright.errors import InvalidChoice, PackageMissing, TilewrightError, ToolMissing, UnsupportedDtype
 from tilewright.machine.host import host_machine
 from tilewright.records import dataclass
 from tilewright.tools.bench.bandwidth import SharedProbe
@@ -179,10 +171,13 @@ class Contest:
     contestants : the processes.
     threads : how many threads each may use.
     seed : of the operands and of the order.
+    attempts : how often a low peak is measured at most.
     """
 
-    def __init__(self, contestants: Iterable[Contestant], threads: int, seed: int = 0) -> None:
-        self._threads, self._seed = threads, seed
+    def __init__(
+        self, contestants: Iterable[Contestant], threads: int, seed: int = 0, attempts: int = ATTEMPTS
+    ) -> None:
+        self._threads, self._seed, self._attempts = threads, seed, attempts
         self._order = random.Random(seed)  # noqa: S311  (an order, not a secret)
         self._stack = ExitStack()
         self._contestants = {one.name: one for one in contestants}
@@ -200,6 +195,10 @@ class Contest:
     def names(self) -> tuple[str, ...]:
         """The contestants that are left."""
         return tuple(self._contestants)
+
+    def environment(self, name: str) -> Environment:
+        """The variables of a contestant's process; none of one that is left out."""
+        return self._contestants[name].environment if name in self._contestants else {}
 
     def leave_out(self, name: str) -> None:
         """Measure one contestant no more."""
@@ -238,11 +237,12 @@ class Contest:
         """
         lasting: dict[str, float] = {}
         failures = []
-        for name in [name for name in names or self.names if name in self._contestants]:
-            worker = self._worker(name)
+        taking_part = [name for name in names or self.names if name in self._contestants]
+        # All processes are started before the first is asked, so that they load their libraries side by side.
+        for name, worker in {name: self._worker(name) for name in taking_part}.items():
             try:
                 lasting[name] = worker.ask("prepare", index=0, **case.request, seed=self._seed)["seconds"]
-            except (WorkerFailed, WrongResult, ModelResult) as error:
+            except TilewrightError as error:
                 if name == TILEWRIGHT.name:
                     raise
                 failures.append(f"{name} is left out: {error}")
@@ -271,7 +271,7 @@ class Contest:
         """The peak for the types of a case, over some seconds; `highest` is the best one so far."""
         unit = {"dtype": str(case.types.a), "b_dtype": str(case.types.b)}
         peak = 0.0
-        for _ in range(ATTEMPTS):
+        for _ in range(self._attempts):
             peak = float(self._worker(TILEWRIGHT.name).ask("peak", **unit, seconds=seconds)["gflops"])
             if peak >= QUIET * highest:
                 break

@@ -70,9 +70,11 @@ def first_tool(tools: tuple[str, ...]) -> str | None:
 def has_header(name: str) -> bool:
     """Whether the C compiler finds a header."""
     compiler = first_tool(C_COMPILERS)
-    command = [str(compiler), "-E", "-x", "c", "-", "-o", os.devnull]
-    include = f"#include <{name}>".encode()
-    return compiler is not None and not subprocess.run(command, input=include, capture_output=True).returncode
+    if compiler is None:
+        return False
+    command = [compiler, "-E", "-x", "c", "-", "-o", os.devnull]
+    done = subprocess.run(command, input=f"#include <{name}>".encode(), capture_output=True, check=False)
+    return done.returncode == 0
 
 
 #: Every peer. "tilewright" is not one.

@@ -350,7 +350,12 @@ def measure(
 
 
 def start_worker(plan: BenchmarkPlan, system: str) -> WorkerProcess:
-    """The process of one system, in the fastest of its environments.
+    """The process of one system, in the fastest of its environments; see `fastest_environment`."""
+    return WorkerProcess(system, plan.threads, plan.target, fastest_environment(plan, system))
+
+
+def fastest_environment(plan: BenchmarkPlan, system: str) -> Environment:
+    """The fastest of a system's environments, each tried on the cases of a plan.
 
     An environment in which the system fails is left out: its kernels need instructions that the CPU lacks.
 
@@ -359,24 +364,23 @@ def start_worker(plan: BenchmarkPlan, system: str) -> WorkerProcess:
     WrongResult, WorkerFailed : the system fails in its first environment.
     """
     first, *others = plan.cases[0].environments_of(system, plan.threads)
-    fastest = first
-    if others:
-        cases = [case for case in plan.cases if case.flops_of(system) <= TRIAL_FLOPS]
-        cases = cases or [min(plan.cases, key=lambda case: case.flops_of(system))]
-        with ExitStack() as stack:
-            workers = []
-            for environment in (first, *others):
-                worker = stack.enter_context(WorkerProcess(system, plan.threads, plan.target, environment))
-                try:
-                    for index, case in enumerate(cases):
-                        _prepare(worker, index, case, plan.seed + index)
-                except (WorkerFailed, WrongResult):
-                    if environment is first:
-                        raise
-                else:
-                    workers.append(worker)
-            fastest = _fastest(workers, cases).environment
-    return WorkerProcess(system, plan.threads, plan.target, fastest)
+    if not others:
+        return first
+    cases = [case for case in plan.cases if case.flops_of(system) <= TRIAL_FLOPS]
+    cases = cases or [min(plan.cases, key=lambda case: case.flops_of(system))]
+    with ExitStack() as stack:
+        workers = []
+        for environment in (first, *others):
+            worker = stack.enter_context(WorkerProcess(system, plan.threads, plan.target, environment))
+            try:
+                for index, case in enumerate(cases):
+                    _prepare(worker, index, case, plan.seed + index)
+            except (WorkerFailed, WrongResult):
+                if environment is first:
+                    raise
+            else:
+                workers.append(worker)
+        return _fastest(workers, cases).environment
 
 
 def _fastest(workers: Sequence[WorkerProcess], cases: Sequence[Measured]) -> WorkerProcess:
