@@ -20,7 +20,7 @@ MARKS = (
     ("M-5 0H5M0 -5V5", False),
 )
 #: Dashes of lines, in the same order.
-DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "12 4", "4 2", "3 5")
+DASHES = ("none", "6 3", "2 3", "8 3 2 3", "1 3", "12 4", "4 2", "3 5")
 #: Pixels between labels of lines.
 LABEL_HEIGHT = 15.0
 
@@ -50,7 +50,7 @@ class Frame:
     right: int
     log_y: bool = False
     left: int = 46
-    top: int = 12
+    top: int = 28
     bottom: int = 44
 
     def x(self, value: float) -> float:
@@ -68,7 +68,7 @@ class Frame:
 
 def both_widths(draw: Callable[[int], str]) -> str:
     """A chart for wide and for narrow windows; the style sheet shows one of them."""
-    return f'<div class="wide">{draw(860)}</div><div class="narrow">{draw(350)}</div>'
+    return f'<div class="wide">{draw(940)}</div><div class="narrow">{draw(350)}</div>'
 
 
 def line_chart(
@@ -76,11 +76,11 @@ def line_chart(
 ) -> str:
     """Shares of the peak over sizes: a line for each system, whose name is at its end."""
     narrow = width < 600
-    right = 108 if narrow else 150
+    right = 132 if narrow else 166
     top = max((y for one in series for _, y in one.points), default=1.0)
     frame = Frame(width, 300 if narrow else 380, (min(ticks), max(ticks)), (0.0, max(1.0, 1.05 * top)), right)
     parts = [*_grid(frame, ticks, [part / 4 for part in range(5)], x_title, lambda value: f"{value:.0%}")]
-    parts.append(f'<text class="axis" x="4" y="{frame.height - 8}">{escape(y_title)}</text>')
+    parts.append(f'<text class="axis" x="4" y="14">{escape(y_title)}</text>')
     ends = []
     for number, one in enumerate(series):
         path = " L".join(f"{frame.x(x):.1f} {frame.y(y):.1f}" for x, y in one.points)
@@ -131,7 +131,7 @@ def roofline_chart(
     x_ticks = [10.0**power for power in range(-2, 5) if x_range[0] <= 10.0**power <= x_range[1]]
     y_ticks = [10.0**power for power in range(-2, 6) if y_range[0] <= 10.0**power <= y_range[1]]
     parts = [*_grid(frame, x_ticks, y_ticks, "operations per byte", lambda value: f"{value:g}")]
-    parts.append(f'<text class="axis" x="4" y="{frame.height - 8}">GFLOPS</text>')
+    parts.append('<text class="axis" x="4" y="14">GFLOPS</text>')
     for name, bandwidth in bandwidths:
         low = max(x_range[0], y_range[0] / bandwidth)
         ridge = min(peak / bandwidth, x_range[1])

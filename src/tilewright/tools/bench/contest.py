@@ -204,6 +204,14 @@ class Contest:
         """Measure one contestant no more."""
         del self._contestants[name]
 
+    def _failed(self, name: str, error: TilewrightError) -> str:
+        """What is said of a peer that fails; one whose process has ended is left out from then on."""
+        if name == TILEWRIGHT.name:
+            raise error
+        if not self._workers[name].is_alive:
+            self.leave_out(name)
+        return f"{name} is left out: {error}"
+
     def _worker(self, name: str) -> WorkerProcess:
         """The process of a contestant, started when it is needed first."""
         if name not in self._workers:
@@ -243,11 +251,7 @@ class Contest:
             try:
                 lasting[name] = worker.ask("prepare", index=0, **case.request, seed=self._seed)["seconds"]
             except TilewrightError as error:
-                if name == TILEWRIGHT.name:
-                    raise
-                failures.append(f"{name} is left out: {error}")
-                if not worker.is_alive:
-                    self.leave_out(name)
+                failures.append(self._failed(name, error))
         rounds = {name: choose_rounds(seconds, repeat, self._order) for name, seconds in lasting.items()}
         if memory is not None:
             rounds[_MEMORY] = frozenset(range(repeat))
@@ -259,10 +263,17 @@ class Contest:
             if name == _MEMORY and memory is not None:
                 passes.append(memory.seconds())
                 continue
+            if name not in samples:
+                continue
             seconds = min(lasting[name], LONGEST_PEAK_SECONDS)
             peak = self._peak(case, seconds, highest)
             highest = max(peak, highest)
-            taken = self._workers[name].ask("measure", index=0)["seconds"]
+            try:
+                taken = self._worker(name).ask("measure", index=0)["seconds"]
+            except TilewrightError as error:
+                failures.append(self._failed(name, error))
+                del samples[name]
+                continue
             flops = case.flops_of(name.split()[0])
             samples[name].append(Sample(flops / taken * 1e-9, peak))
         return Measurement(case, samples, passes, failures)

@@ -84,11 +84,11 @@ def ratio_bars(results: Results) -> str:
         peer = row.peers[0]
         ratio, (low, high) = row.ratio(peer), row.ratio_interval(peer)
         threads = f", {row.threads} threads" if row.threads > 1 else ""
-        name = f'{escape(row.label)}{threads} <span class="note">{escape(row.family)}</span>'
+        name = f'{escape(row.label)}{threads} <span class="note">{escape(row.family)}, beside {escape(title_of(peer))}</span>'
         verdict = verdict_of(row)
-        value = f"{_SIGNS[verdict]} {ratio:.2f} <i>{low:.2f}..{high:.2f} {escape(title_of(peer))}</i>"
+        value = f"{_SIGNS[verdict]} {ratio:.2f} <i>{low:.2f}..{high:.2f}</i>"
         lines.append(_bar(name, value, verdict, (low, ratio, high), ends))
-    head = f'<div class="bar head"><div class="name">row</div>{_scale(ends)}<div class="value">ratio, interval, peer</div></div>'
+    head = f'<div class="bar head"><div class="name">row</div>{_scale(ends)}<div class="value">ratio, interval</div></div>'
     return (
         "<p>Every row beside its fastest peer, from the largest loss to the largest win. Left of the line at 1 the peer "
         "is faster. Bars are 95 % confidence intervals of the ratio; marks beyond the axis are drawn at its end.</p>"
@@ -104,7 +104,7 @@ def size_section(results: Results) -> str:
         if row.family == "products" and row.threads == 1 and len(set(row.sizes.values())) == 1
     ]
     squares.sort(key=lambda row: row.sizes["n"])
-    if len(squares) < 2:
+    if len({row.sizes["n"] for row in squares}) < 2:
         return ""
     systems = [name for name in (OURS, *results.systems[:-1]) if any(name in row.names for row in squares)]
     series = [

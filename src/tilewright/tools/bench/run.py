@@ -41,7 +41,7 @@ FEWEST = 3
 #: How often it measures a low peak at most.
 QUICK_ATTEMPTS = 2
 #: Seconds that the rows of the quick form may take; starting and writing the page come on top.
-QUICK_SECONDS = 150.0
+QUICK_SECONDS = 140.0
 #: Seconds that a row of the quick form has.
 PACE = QUICK_SECONDS / 77
 #: Sizes on which the settings of NumPy are tried.
@@ -206,13 +206,23 @@ def _systems(row: TableRow, contest: Contest, run: Run, *, late: bool) -> dict[s
     return found
 
 
+def quick_rounds(pace: float) -> int:
+    """Rounds of the quick form, where a row has so many seconds.
+
+    >>> quick_rounds(2.0), quick_rounds(0.0)
+    (7, 3)
+    """
+    if pace < PACE / 2:
+        return FEWEST
+    return QUICK_REPEAT if pace >= 0.8 * PACE else (FEWEST + QUICK_REPEAT) // 2
+
+
 def _measure(row: TableRow, contest: Contest, run: Run, pace: float) -> RowResult | None:
     """One row; None where tilewright does not compute it here. `pace` is how long it may take, in seconds."""
     names = _systems(row, contest, run, late=pace < PACE / 2)
     if OURS not in names:
         return None
-    rounds = {True: QUICK_REPEAT, False: FEWEST}
-    repeat = rounds[pace >= PACE / 2] if run.quick else REPEAT
+    repeat = quick_rounds(pace) if run.quick else REPEAT
     memory = MemoryPass(row.moved, row.threads) if row.moved else None
     found = contest.measure(row.case, repeat, memory, names.values())
     return _result(row, found, names, contest)

@@ -9,6 +9,7 @@ import typer
 from rich.progress import Progress, track
 
 from tilewright.compiler.target import resolve_target
+from tilewright.errors import InvalidChoice
 from tilewright.machine.host import detect_host
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.plotting import check_plot_path
@@ -70,19 +71,26 @@ def bench_all(
 ) -> None:
     """Carry out the whole benchmark, or compare two runs of it; see `_ABOUT`."""
     asked = report_path is not None or json_path is not None or compare is not None
+    beside = quick or fresh or peers is not None
     if context.invoked_subcommand is not None:
-        if asked or quick or fresh or peers is not None:
-            raise typer.BadParameter(
-                f"options of the whole benchmark stand without {context.invoked_subcommand}"
+        if asked or beside:
+            raise InvalidChoice(
+                name="command beside options of the whole benchmark",
+                found=context.invoked_subcommand,
+                allowed="none; options of a command follow it",
             )
         return
     if not asked:
-        raise typer.BadParameter("add --report PAGE.html, --json FILE.json or --compare OLD.json NEW.json")
+        raise InvalidChoice(
+            name="output",
+            found="none",
+            allowed="--report PAGE.html, --json FILE.json, --compare OLD.json NEW.json",
+        )
     if compare is None:
         run_whole(report_path, json_path, peers, quick=quick, fresh=fresh)
         return
-    if report_path is not None or quick or fresh or peers is not None:
-        raise typer.BadParameter("--compare reads two files; it takes --json alone beside it")
+    if report_path is not None or beside:
+        raise InvalidChoice(name="option beside --compare", found="another", allowed="--json")
     if compare_files(*compare, json_path).is_slower:
         raise typer.Exit(SLOWER_STATUS)
 
@@ -99,7 +107,7 @@ def bench_gemm(
     peers: Annotated[
         str | None,
         typer.Option(
-            help="Comma list of numpy, numpy-best, torch, jax, onnxruntime, tilewright-f32, "
+            help="Comma list of numpy, numpy-best, torch, jax, onnxruntime, scipy, iree, tilewright-f32, "
             "tilewright-generic, tilewright-avx2, tilewright-model (without tuned constants); may be empty. "
             "By default numpy, or torch where NumPy lacks the type. numpy runs as shipped; numpy-best with "
             "the fastest OPENBLAS_CORETYPE."

@@ -38,11 +38,16 @@ def turns(
 
 
 def compare_calls(
-    calls: Mapping[str, Callable[[], Any]], repeat: int, seconds: float = SECONDS, seed: int = 0
+    calls: Mapping[str, Callable[[], Any]],
+    repeat: int,
+    seconds: float = SECONDS,
+    seed: int = 0,
+    rest: float = 0.0,
 ) -> dict[str, list[float]]:
     """Seconds of a call of each system in each round, all in this process.
 
-    Each measurement repeats its call until it lasts about `seconds`, after one call that is not timed.
+    Each measurement repeats its call until it lasts about `seconds`, after one call that is not timed, and
+    after `rest` seconds in which idle threads of the other systems stop to spin.
 
     >>> {name: len(times) for name, times in compare_calls({"nothing": int}, 3, 1e-4).items()}
     {'nothing': 3}
@@ -51,6 +56,7 @@ def compare_calls(
     samples: dict[str, list[float]] = {name: [] for name in calls}
     rounds = dict.fromkeys(calls, range(repeat))
     for name, _ in turns(rounds, repeat, random.Random(seed)):  # noqa: S311  (an order, not a secret)
+        time.sleep(rest)
         calls[name]()
         samples[name].append(call_seconds(calls[name], counts[name]))
     return samples

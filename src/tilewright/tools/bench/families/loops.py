@@ -52,7 +52,6 @@ def _compiled(words: tuple[str, ...], compilers: tuple[str, ...]) -> Any:
         compiler = first_tool(compilers)
         if compiler is None:
             raise ToolMissing(purpose="measuring loops of C", tool=compilers[0], package=compilers[0])
-        a, b, c = arrays
         text = _C.format(loops="".join(_HEADS[letter] for letter in shape.option))
         with tempfile.TemporaryDirectory() as folder:
             source, library = Path(folder, "loops.c"), Path(folder, "loops.so")
@@ -61,12 +60,12 @@ def _compiled(words: tuple[str, ...], compilers: tuple[str, ...]) -> Any:
             subprocess.run(command, check=True, capture_output=True)
             function = ctypes.CDLL(str(library)).multiply
         function.restype = None
-        addresses = [ctypes.c_void_p(array.ctypes.data) for array in (c, a, b)]
+        addresses = [ctypes.c_void_p(array.ctypes.data) for array in (arrays[2], *arrays[:2])]
         size = ctypes.c_int(shape["n"])
 
         def run() -> Array:
             function(size, *addresses)
-            return c
+            return arrays[2]
 
         return run
 
