@@ -142,6 +142,18 @@ def test_a_wrong_result_of_ours_ends_the_run(workers: type[FakeWorker]) -> None:
         carry_out(small_run(None))
 
 
+def test_peers_that_compile_are_left_out_by_name_where_time_is_short(
+    workers: type[FakeWorker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "QUICK_SECONDS", -1.0)
+    monkeypatch.setattr(run, "find_peers", lambda names: (("numpy", "iree"), {}))
+    monkeypatch.setattr(run, "_computes", lambda row, system: row.family == "products" or system == OURS)
+    results = carry_out(small_run(None))
+    texts = [text for row in results.rows for text in row.failures]
+    assert "iree is left out: it compiles for seconds, which were not left" in texts
+    assert all(len(row.of(OURS).seconds) == run.FEWEST for row in results.rows)
+
+
 def test_the_quick_form_measures_less_where_time_is_short() -> None:
     assert run.quick_rounds(run.PACE) == run.QUICK_REPEAT
     assert run.FEWEST < run.quick_rounds(0.6 * run.PACE) < run.QUICK_REPEAT
@@ -222,6 +234,17 @@ def test_the_page_needs_nothing_else(workers: type[FakeWorker]) -> None:
     for row in one_of_each_family():
         assert row.label.replace(">", "&gt;") in page
     assert "prefers-color-scheme: dark" in page
+
+
+def test_the_page_says_where_the_machine_was_noisy(mixed: Results) -> None:
+    assert mixed.noisy_rows == 0
+    assert 'class="warning"' not in render_page(mixed)
+    row = mixed.rows[0]
+    busy = replace(row.systems[0], peaks=(50.0,) * 19 + (100.0,))
+    ours = replace(row.of(OURS), peaks=busy.peaks)
+    noisy = replace(mixed, rows=(replace(row, systems=(busy, ours)), *mixed.rows[1:]))
+    assert noisy.noisy_rows == 1
+    assert "In 1 of 4 rows" in render_page(noisy)
 
 
 def test_the_page_names_who_was_left_out(mixed: Results) -> None:

@@ -179,3 +179,8 @@ class OperationCase(OperationShape):
             expected=flat_exact[i, j].item(),
             bound=bound,
         )
+
+
+def case_of_request(fields: dict[str, Any]) -> OperationCase:
+    """The case of a worker's command."""
+    return OperationCase.from_request(fields)

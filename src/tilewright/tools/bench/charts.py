@@ -76,7 +76,7 @@ def line_chart(
 ) -> str:
     """Shares of the peak over sizes: a line for each system, whose name is at its end."""
     narrow = width < 600
-    right = 132 if narrow else 166
+    right = 152 if narrow else 166
     top = max((y for one in series for _, y in one.points), default=1.0)
     frame = Frame(width, 300 if narrow else 380, (min(ticks), max(ticks)), (0.0, max(1.0, 1.05 * top)), right)
     parts = [*_grid(frame, ticks, [part / 4 for part in range(5)], x_title, lambda value: f"{value:.0%}")]

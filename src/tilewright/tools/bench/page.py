@@ -61,7 +61,7 @@ def render_page(results: Results) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        f"{_head(results)}\n<nav>{links}</nav>\n{_tiles(results)}\n{body}\n</main>\n</body>\n</html>\n"
+        f"{_head(results)}\n<nav>{links}</nav>\n{_tiles(results)}\n{_noise(results)}\n{body}\n</main>\n</body>\n</html>\n"
     )
 
 
@@ -91,6 +91,17 @@ def _tiles(results: Results) -> str:
         tiles.append((f"{min(ratios):.2f}×", "least of all rows"))
     inner = "".join(f'<div class="tile"><b>{value}</b><span>{text}</span></div>' for value, text in tiles)
     return f'<div class="tiles">{inner}</div>'
+
+
+def _noise(results: Results) -> str:
+    """A warning where something else ran on the machine."""
+    if not results.noisy_rows:
+        return ""
+    return (
+        f'<p class="warning">In {results.noisy_rows} of {len(results.rows)} rows the measured peak varied: its median '
+        "was more than 5 % below its highest value, so something else ran on the machine. Intervals of these rows are "
+        "wide, and the fastest peer of a row may be so by chance.</p>"
+    )
 
 
 def _machine(results: Results) -> str:

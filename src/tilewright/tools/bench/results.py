@@ -23,6 +23,8 @@ FORMAT = 1
 _MOST_BYTES = 256 << 20
 
 OURS = TILEWRIGHT.name
+#: A row is quiet if the median of its peaks is this share of the highest.
+QUIET = 0.95
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,12 @@ class RowResult:
     def peak(self) -> float:
         """The median of all peaks of the row, in GFLOPS."""
         return median([peak for one in self.systems for peak in one.peaks])
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether most peaks are near the highest one: nothing else ran beside the measurements."""
+        peaks = [peak for one in self.systems for peak in one.peaks]
+        return median(peaks) >= QUIET * max(peaks)
 
     @cached_property
     def bound_seconds(self) -> float:
@@ -178,6 +186,11 @@ class Results:
     def families(self) -> tuple[str, ...]:
         """In order of appearance."""
         return tuple(dict.fromkeys(row.family for row in self.rows))
+
+    @property
+    def noisy_rows(self) -> int:
+        """Rows beside which something else ran on the machine."""
+        return sum(not row.is_quiet for row in self.rows)
 
     def mean_ratio(self, family: str) -> float | None:
         """Geometric mean of the ratio to the fastest peer of each row; None without peers."""

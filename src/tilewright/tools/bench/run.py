@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -225,7 +226,13 @@ def _measure(row: TableRow, contest: Contest, run: Run, pace: float) -> RowResul
     repeat = quick_rounds(pace) if run.quick else REPEAT
     memory = MemoryPass(row.moved, row.threads) if row.moved else None
     found = contest.measure(row.case, repeat, memory, names.values())
-    return _result(row, found, names, contest)
+    absent = [name for name in COMPILING if name in contest.names and name not in names]
+    late = [
+        f"{name} is left out: it compiles for seconds, which were not left"
+        for name in absent
+        if run.quick and row.compiling and _computes(row, name)
+    ]
+    return _result(row, replace(found, failures=(*found.failures, *late)), names, contest)
 
 
 def _result(row: TableRow, found: Measurement, names: Mapping[str, str], contest: Contest) -> RowResult:

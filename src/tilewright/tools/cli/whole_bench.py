@@ -101,6 +101,9 @@ def _print_summary(results: Results, console: Console) -> None:
         peer = row.peers[0]
         text = f"slower than {title_of(peer)}: {row.family}, {row.label} ({row.ratio(peer):.2f})"
         console.print(text, markup=False, highlight=False)
+    if results.noisy_rows:
+        text = f"something else ran on the machine beside {results.noisy_rows} of {len(results.rows)} rows"
+        console.print(text, markup=False, highlight=False)
     for name, reason in results.skipped.items():
         console.print(f"left out: {title_of(name)}: {reason}", markup=False, highlight=False)
 

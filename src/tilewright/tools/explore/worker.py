@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import TilewrightError
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.preparing import Late
 from tilewright.records import dataclass
 from tilewright.spec.dtype import parse_dtype
-from tilewright.tools.bench.case import OperationCase
 from tilewright.tools.explore.attention_cases import AttentionCase
 from tilewright.tools.explore.attention_memory import extra_bytes
 from tilewright.tools.explore.cases import Case
@@ -42,6 +42,9 @@ from tilewright.tools.explore.measured import Measured, Runnable
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
+
+#: The case of an operation's request; its module imports every operation, which products do not need.
+_operation_case = Late("tilewright.tools.bench.case:case_of_request")
 
 #: One measurement repeats the call until it lasts at least this long.
 MEASUREMENT_SECONDS = 0.005
@@ -94,7 +97,7 @@ class Worker:
                 self.prepared[index] = self._prepare(AttentionCase.from_request(attention), seed)
                 return {"seconds": self.prepared[index].seconds}
             case {"prepare": {"index": index, "operation": operation, "seed": seed}}:
-                self.prepared[index] = self._prepare(OperationCase.from_request(operation), seed)
+                self.prepared[index] = self._prepare(_operation_case(operation), seed)
                 return {"seconds": self.prepared[index].seconds}
             case {"memory": {"attention": attention, "seed": seed}}:
                 case = AttentionCase.from_request(attention)
