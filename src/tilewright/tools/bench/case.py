@@ -65,7 +65,8 @@ class OperationCase(OperationShape):
             raise InvalidChoice(
                 name="operation", found=shown(self.operation), allowed=", ".join(sorted(OPERATIONS))
             )
-        return OPERATIONS[self.operation]
+        found: Operation = OPERATIONS[self.operation]
+        return found
 
     @property
     def subject(self) -> str:
@@ -179,8 +180,3 @@ class OperationCase(OperationShape):
             expected=flat_exact[i, j].item(),
             bound=bound,
         )
-
-
-def case_of_request(fields: dict[str, Any]) -> OperationCase:
-    """The case of a worker's command."""
-    return OperationCase.from_request(fields)

@@ -177,10 +177,8 @@ def roofline_section(results: Results) -> str:
     for row in rows:
         for name in (OURS, *row.peers[:1]):
             speed = row.gflops(name)
-            share = row.share(name) or 0.0
-            note = (
-                f"{row.family}, {row.label}: {title_of(name)} {speed:.3g} GFLOPS, {share:.0%} of its roofline"
-            )
+            of_bound = row.share(name) or 0.0
+            note = f"{row.family}, {row.label}: {title_of(name)} {speed:.3g} GFLOPS, {of_bound:.0%} of its roofline"
             dots.append(Dot(row.work / row.moved, speed, note, name == OURS))
     largest = max(rows, key=lambda row: row.moved)
     bandwidths = [(f"{_bytes(largest.moved)}", _bandwidth(largest))]

@@ -6,11 +6,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tilewright.atomic import replacing
+from tilewright.cached import cached_property
 from tilewright.errors import InputNotReadable, OutputNotWritable, ReportInvalid
 from tilewright.reading import read_input
 from tilewright.records import dataclass

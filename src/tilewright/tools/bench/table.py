@@ -58,7 +58,7 @@ def _products(
     *,
     trans: str = "n",
     out_dtype: str | None = None,
-    **options: bool | int,
+    **options: Any,
 ) -> Iterator[TableRow]:
     note = {"n": "", "a": " (A transposed)", "b": " (B transposed)", "ab": " (both transposed)"}[trans]
     for case in parse_sizes(sizes, dtype, trans, out_dtype):
@@ -82,7 +82,7 @@ def _operation(
     sizes: dict[str, int],
     option: str = "",
     label: str = "",
-    **options: bool | int,
+    **options: Any,
 ) -> TableRow:
     case = OperationCase(operation, tuple(sizes.items()), "f32", option)
     text = label or " ".join(filter(None, (operation, option, "x".join(map(str, sizes.values())))))

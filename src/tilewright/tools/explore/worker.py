@@ -26,12 +26,12 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
+from importlib import import_module
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import TilewrightError
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.preparing import Late
 from tilewright.records import dataclass
 from tilewright.spec.dtype import parse_dtype
 from tilewright.tools.explore.attention_cases import AttentionCase
@@ -42,9 +42,6 @@ from tilewright.tools.explore.measured import Measured, Runnable
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
-
-#: The case of an operation's request; its module imports every operation, which products do not need.
-_operation_case = Late("tilewright.tools.bench.case:case_of_request")
 
 #: One measurement repeats the call until it lasts at least this long.
 MEASUREMENT_SECONDS = 0.005
@@ -123,6 +120,12 @@ class Worker:
         if self.threads > 1:
             time.sleep(SETTLE_SECONDS)
         return seconds
+
+
+def _operation_case(fields: dict[str, Any]) -> Measured:
+    """The case of an operation's request; its module imports every operation, which products do not need."""
+    case: Measured = import_module("tilewright.tools.bench.case").OperationCase.from_request(fields)
+    return case
 
 
 def warmed_up(product: Runnable, first: float) -> TimedProduct:

@@ -23,7 +23,7 @@ def _softmax(shape: OperationShape, a: Array, b: Array) -> Array:  # noqa: ARG00
     return np.asarray(e / e.sum(-1, keepdims=True))
 
 
-def _simple(function: Callable[[Array, Array, Array], Any]) -> Callable[[OperationShape, Arrays, int], Call]:
+def _simple(function: Callable[..., Any]) -> Callable[[OperationShape, Arrays, int], Call]:
     """A function of two operands and an array for the result."""
 
     def prepare(shape: OperationShape, arrays: Arrays, threads: int) -> Call:  # noqa: ARG001

@@ -12,7 +12,7 @@ import numpy as np
 import tilewright as tw
 from tilewright.ops.rows.problem import RowFunction
 from tilewright.spec.functions import UnaryOp, meaning
-from tilewright.tools.bench.families.frameworks import jax_way, onnx_way, torch_ways
+from tilewright.tools.bench.families.frameworks import Maker, jax_way, onnx_way, torch_ways
 from tilewright.tools.bench.operation import Array, Arrays, Call, Operation, OperationShape, Way
 
 #: Added to variances, as PyTorch's layer_norm has it.
@@ -40,7 +40,7 @@ def _moved_once(shape: OperationShape) -> int:
     return shape.item_bytes * shape["rows"] * (shape["columns"] + 1)
 
 
-def _rows(op: str, shape: OperationShape, x: Array) -> Array:  # noqa: ARG001
+def _rows(op: Any, shape: OperationShape, x: Array) -> Array:  # noqa: ARG001
     return np.asarray(RowFunction(op).reference(x, eps=0.0))
 
 
@@ -101,35 +101,38 @@ def _onnx_norm(onnx: Any, shape: OperationShape) -> list[Any]:  # noqa: ARG001
     return [onnx.helper.make_node("LayerNormalization", ["a", "b", "c"], ["y"], axis=-1, epsilon=EPS)]
 
 
-def _functions() -> tuple[Operation, ...]:
-    """Functions of single elements."""
-    numpy: dict[str, Any] = {"exp": np.exp, "tanh": np.tanh}
-    found = []
-    for name in ("exp", "tanh", "gelu", "silu"):
-        ours = getattr(tw, name)
-        ways = {
-            "tilewright": Way(f"tilewright.{name}(out=)", _into(ours)),
-            **torch_ways(
-                f"torch {name}",
-                lambda torch, shape, name=name: getattr(  # noqa: ARG005
-                    torch.nn.functional if name in ("gelu", "silu") else torch, name
-                ),
-            ),
-            "jax": jax_way(
-                f"jax {name}",
-                lambda jax, shape, name=name: {  # noqa: ARG005
-                    "exp": jax.numpy.exp,
-                    "tanh": jax.numpy.tanh,
-                    "silu": jax.nn.silu,
-                    "gelu": partial(jax.nn.gelu, approximate=False),
-                }[name],
-            ),
-        }
-        if name in numpy:
-            ways["numpy"] = Way(f"numpy.{name}(out=)", _into(numpy[name]))
-        exact = lambda shape, x, name=name: np.asarray(meaning(UnaryOp(name), x))  # noqa: ARG005, E731
-        found.append(Operation(name, "functions of elements", _matrix, exact, ways, None, _moved))
-    return tuple(found)
+def _torch_function(name: str) -> Maker:
+    def make(torch: Any, shape: OperationShape) -> Callable[..., Any]:  # noqa: ARG001
+        found: Callable[..., Any] = getattr(torch.nn.functional if name in ("gelu", "silu") else torch, name)
+        return found
+
+    return make
+
+
+def _jax_function(name: str) -> Maker:
+    def make(jax: Any, shape: OperationShape) -> Callable[..., Any]:  # noqa: ARG001
+        if name == "gelu":
+            return partial(jax.nn.gelu, approximate=False)
+        found: Callable[..., Any] = getattr(jax.nn if name == "silu" else jax.numpy, name)
+        return found
+
+    return make
+
+
+def _exact_function(name: str) -> Callable[[OperationShape, Array], Array]:
+    return lambda shape, x: np.asarray(meaning(UnaryOp(name), x))  # noqa: ARG005
+
+
+def _function(name: str) -> Operation:
+    """A function of single elements; NumPy has some of them."""
+    ways = {
+        "tilewright": Way(f"tilewright.{name}(out=)", _into(getattr(tw, name))),
+        **torch_ways(f"torch {name}", _torch_function(name)),
+        "jax": jax_way(f"jax {name}", _jax_function(name)),
+    }
+    if hasattr(np, name):
+        ways["numpy"] = Way(f"numpy.{name}(out=)", _into(getattr(np, name)))
+    return Operation(name, "functions of elements", _matrix, _exact_function(name), ways, None, _moved)
 
 
 OPERATIONS = (
@@ -213,5 +216,5 @@ OPERATIONS = (
         None,
         _moved,
     ),
-    *_functions(),
+    *map(_function, ("exp", "tanh", "gelu", "silu")),
 )
