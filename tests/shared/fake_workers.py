@@ -20,12 +20,15 @@ class FakeWorker:
     ----------
     seconds : of a call, by system; a system that is not in it fails.
     asked : every command of every process, in order.
+    wrong : systems whose results are wrong.
+    dying : systems whose process ends when it is measured.
     on_prepare : called with a system and a request before it is prepared.
     """
 
     seconds: ClassVar[Mapping[str, float]] = {}
     asked: ClassVar[list[tuple[str, str]]] = []
     wrong: frozenset[str] = frozenset()
+    dying: frozenset[str] = frozenset()
     on_prepare: Callable[[str, dict[str, Any]], None] = staticmethod(lambda system, request: None)
     noise = random.Random(0)
 
@@ -55,6 +58,9 @@ class FakeWorker:
                     raise WorkerFailed(system=self.system, reason="it is fake")
                 return {"seconds": 0.005}
             case _:
+                if self.system in self.dying:
+                    self.is_alive = False
+                    raise WorkerFailed(system=self.system, reason="it died")
                 return {"seconds": self.seconds[self.system] * self.noise.uniform(0.98, 1.02)}
 
 

@@ -136,6 +136,17 @@ def test_a_wrong_result_of_a_peer_is_never_timed(workers: type[FakeWorker]) -> N
     assert ("numpy", "measure") not in workers.asked
 
 
+def test_a_peer_that_dies_while_it_is_measured_is_left_out(workers: type[FakeWorker]) -> None:
+    workers.dying = frozenset({"numpy"})
+    results = carry_out(small_run(None, peers=("numpy",)))
+    assert all(row.names == (OURS,) for row in results.rows)
+    assert len(results.rows) == len(one_of_each_family())
+    assert workers.asked.count(("numpy", "measure")) == 2  # of one thread, and of two
+    assert {text for row in results.rows for text in row.failures} == {
+        "numpy is left out: measuring numpy failed: it died"
+    }
+
+
 def test_a_wrong_result_of_ours_ends_the_run(workers: type[FakeWorker]) -> None:
     workers.wrong = frozenset({OURS})
     with pytest.raises(WrongResult):
@@ -287,7 +298,8 @@ def test_the_command_writes_page_and_results(
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert result.exit_code == 0
     assert "left out: JAX: not asked for" in result.stdout
-    assert "100%" not in result.stdout  # no bar where no person reads
+    count = len(one_of_each_family())
+    assert f"{count}/{count}" not in result.stdout  # no bar where no person reads
     assert len(read_results(tmp_path / "out.json").rows) == len(one_of_each_family())
     assert (tmp_path / "out.html").read_text().startswith("<!doctype html>")
     again = CliRunner().invoke(app, words[:-2], catch_exceptions=True)
