@@ -19,12 +19,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from bandwidth import MemoryProbe
 from figures import HEADER, Line
 
 import tilewright as tw
 from tilewright.errors import TilewrightError
 from tilewright.machine.host import detect_host, host_machine
+from tilewright.tools.bench.bandwidth import MemoryProbe
 from tilewright.tools.explore.attention_cases import AttentionCase, parse_shapes
 from tilewright.tools.explore.attention_memory import measure_memory
 from tilewright.tools.explore.facts import describe_machine, machine_title

@@ -1,7 +1,7 @@
 """Decoding: one or few queries against long caches of keys and values, beside the time of reading them.
 
 As many caches take turns as together exceed the last cache of the processor four times over, as a model's
-layers do. Reading is measured between the calls, over as many bytes (`compiler/bandwidth.py`): 1 is
+layers do. Reading is measured between the calls, over as many bytes (`tools/bench/bandwidth.py`): 1 is
 its speed. PyTorch joins where it is installed, in the faster of its ways. Run it with
 ``python benchmarks/attention_decode.py`` on a quiet machine; `benchmarks/attention.py` has what is asked of
 decoding among what is asked of attention.
@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
-from bandwidth import MemoryProbe
 
 import tilewright as tw
 from tilewright.machine.host import host_machine
+from tilewright.tools.bench.bandwidth import MemoryProbe
 from tilewright.tools.explore.statistics import median
 
 #: Times the last cache that the caches of keys and values take together.

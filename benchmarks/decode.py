@@ -3,7 +3,7 @@
 A model decodes by reading one weight after the other, so that none is in a cache when its turn comes. Here as
 many copies of one weight take turns as together exceed the last cache four times over ("memory"); beside them
 one weight again and again, of which the last cache keeps what it can ("again"). Reading is measured between
-the products, over as many bytes, by as many threads (`compiler/bandwidth.py`). A share of 1 is the speed of
+the products, over as many bytes, by as many threads (`bench/bandwidth.py`). A share of 1 is the speed of
 reading. PyTorch joins where it is installed. Run it with ``python benchmarks/decode.py`` on a quiet machine.
 """
 
@@ -19,10 +19,10 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from bandwidth import SharedProbe
 
 import tilewright as tw
 from tilewright.machine.host import host_machine
+from tilewright.tools.bench.bandwidth import SharedProbe
 from tilewright.tools.explore.statistics import median
 
 SIZE = 4096

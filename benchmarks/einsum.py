@@ -15,7 +15,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 from math import prod
-from timeit import Timer
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 import tilewright as tw
 from tilewright.machine.host import host_machine
+from tilewright.tools.explore.rounds import compare_calls
 from tilewright.tools.explore.statistics import geometric_mean, median
 
 #: The one-liners that the project promises figures for, then others that people write.
@@ -115,14 +115,7 @@ def check(text: str, given: list[Array]) -> None:
 
 def compare(calls: dict[str, Callable[[], Any]], repeat: int) -> dict[str, float]:
     """Median seconds of each call, measured in turn in random order."""
-    random = np.random.default_rng(0)
-    timers = {name: Timer(call) for name, call in calls.items()}
-    times = {name: max(1, int(SECONDS / (timer.timeit(3) / 3))) for name, timer in timers.items()}
-    found: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(repeat):
-        for name in random.permutation(list(calls)):
-            found[name].append(timers[name].timeit(times[name]) / times[name])
-    return {name: median(seconds) for name, seconds in found.items()}
+    return {name: median(times) for name, times in compare_calls(calls, repeat, SECONDS).items()}
 
 
 def ratio(text: str, given: list[Array], repeat: int) -> tuple[float, float]:

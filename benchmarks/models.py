@@ -28,11 +28,11 @@ from typing import Any
 import llm
 import minilm
 import numpy as np
-from bandwidth import SharedProbe
 from numpy.typing import NDArray
 
 import tilewright as tw
 from tilewright.machine.host import host_machine
+from tilewright.tools.bench.bandwidth import SharedProbe
 from tilewright.tools.explore.worker import measure_peak_of_threads, peak_measurement
 
 Array = NDArray[Any]

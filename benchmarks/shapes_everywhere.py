@@ -3,7 +3,7 @@
 `SHAPES` lists them: squares, sizes that are multiples of no power of two, tall, wide, deep and flat products,
 a few rows or columns, rows whose distance is a power of two, transposed weights, and batches of 500 small
 products. Peers are NumPy as shipped, NumPy with the fastest ``OPENBLAS_CORETYPE`` of each shape, PyTorch
-(``torch.matmul``, which is ``torch.bmm`` for batches), JAX and ONNX Runtime. `benchmarks/interleaved.py`
+(``torch.matmul``, which is ``torch.bmm`` for batches), JAX and ONNX Runtime. `tilewright.tools.bench.contest`
 describes how shapes are measured and what the roofline is.
 
 Shares and ratios are medians over the rounds; each sample is divided by the peak measured right before it.
@@ -28,17 +28,25 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from figures import HEADER, Line
-from interleaved import CORE_TYPE, Contest, Contestant, Measurement, MemoryPass, find_contestants
 
 from tilewright.machine.host import detect_host
 from tilewright.spec.dtype import C64, C128, F32, F64
+from tilewright.tools.bench.contest import (
+    CORE_TYPE,
+    Contest,
+    Contestant,
+    Measurement,
+    MemoryPass,
+    find_contestants,
+)
 from tilewright.tools.explore.attention_cases import parse_shapes
 from tilewright.tools.explore.cases import Case, parse_sizes
 from tilewright.tools.explore.facts import describe_machine, machine_title
 from tilewright.tools.explore.measure import REPEAT
 from tilewright.tools.explore.measured import Measured
+from tilewright.tools.explore.prepared import System
 from tilewright.tools.explore.statistics import geometric_mean, median
-from tilewright.tools.explore.systems import TILEWRIGHT, System, find_system
+from tilewright.tools.explore.systems import TILEWRIGHT, find_system
 
 #: How many small products a batch has.
 BATCH = 500

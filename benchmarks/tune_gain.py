@@ -2,7 +2,7 @@
 
 Run ``tilewright tune --dtype f32`` first, then this, both on a quiet machine. Two processes multiply the same
 operands, one with what was tuned on this CPU and one with ``TILEWRIGHT_TUNING=0``, interleaved in random
-order; `benchmarks/interleaved.py` describes how. The ratio of a shape is that of the medians of their shares
+order; `tools/bench/contest.py` describes how. The ratio of a shape is that of the medians of their shares
 of the peak. Where a process has its operands in memory decides which lines share sets of a cache, and changes
 some shapes by several percent; so the rounds are spread over several pairs of processes. The last line has
 the geometric mean over all shapes, which is 1.00 where tuning gains nothing. On x86 `tilewright tune`
@@ -19,11 +19,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from interleaved import Contest, Measurement, find_contestants
 from rich.progress import track
 
 from tilewright.machine.host import detect_host
 from tilewright.settings import variable_of
+from tilewright.tools.bench.contest import Contest, Measurement, find_contestants
 from tilewright.tools.explore.cases import Case, parse_sizes
 from tilewright.tools.explore.facts import describe_machine, machine_title
 from tilewright.tools.explore.measure import REPEAT

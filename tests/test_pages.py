@@ -229,7 +229,7 @@ def test_commands_and_their_options_exist(page: str, command: str) -> None:
         if word.startswith("-") and word != "-":
             assert word.partition("=")[0] in options, f"{page}: {command}"
     if hasattr(found, "commands"):
-        assert words == [] or words[0] in ("COMMAND", "--library"), f"{page}: {command}"
+        assert words == [] or words[0] in {"COMMAND", *options}, f"{page}: {command}"
 
 
 @looped("name", sorted(set(re.findall(r"`(?:@)?tw\.(\w+)", text("docs/reference.md")))))

@@ -269,6 +269,8 @@ from tilewright.errors.tools import (
     WorkerFailed as WorkerFailed,
     WrongMove as WrongMove,
     WrongResult as WrongResult,
+    ReportInvalid as ReportInvalid,
+    ReportOfAnotherRun as ReportOfAnotherRun,
 )
 from tilewright.errors.weight_files import (
     FractionalZeros as FractionalZeros,

@@ -73,6 +73,21 @@ class OutputNotWritable(TilewrightError, OSError):
     message = "cannot write {path}: {reason}; choose another file"
 
 
+class ReportInvalid(TilewrightError, ValueError):
+    """A file is no report of the whole benchmark."""
+
+    message = "{path} is no report of `tilewright bench --report`: {reason}; write one with --json FILE"
+
+
+class ReportOfAnotherRun(TilewrightError, ValueError):
+    """A file of results was measured on another machine, with other versions, or in another form."""
+
+    message = (
+        "{path} has results of another run: {found} there, {wanted} here; add --fresh to measure anew and "
+        "replace it, or name another file with --json"
+    )
+
+
 class OtherBits(TilewrightError, ArithmeticError):
     """A kernel with tuned constants gives another result than the models' kernel."""
 

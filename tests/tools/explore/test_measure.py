@@ -42,6 +42,7 @@ from tilewright.tools.explore.measure import (
     start_worker,
     summarise,
 )
+from tilewright.tools.explore.prepared import PreparedProduct
 from tilewright.tools.explore.present import (
     call_lines,
     print_report,
@@ -49,14 +50,7 @@ from tilewright.tools.explore.present import (
     report_title,
     slower_lines,
 )
-from tilewright.tools.explore.systems import (
-    PEERS,
-    VARIANTS,
-    PreparedProduct,
-    default_peers,
-    find_system,
-    parse_peers,
-)
+from tilewright.tools.explore.systems import PEERS, VARIANTS, default_peers, find_system, parse_peers
 from tilewright.tools.explore.worker import Worker, serve
 
 TWO = BenchmarkPlan(parse_sizes("8,16x8x4"), peers=("numpy",), repeat=3)

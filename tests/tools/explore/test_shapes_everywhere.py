@@ -11,7 +11,6 @@ from tilewright.tools.explore.cases import parse_sizes
 from tilewright.tools.explore.measure import Sample
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
-from interleaved import Measurement
 from shapes_everywhere import (
     SHAPES,
     Found,
@@ -22,6 +21,8 @@ from shapes_everywhere import (
     to_best_peer,
     to_column,
 )
+
+from tilewright.tools.bench.contest import Measurement
 
 #: A product of 1000 operations.
 (CASE,) = parse_sizes("5x10x10")

@@ -15,8 +15,9 @@ from tilewright.tools.explore.measure import Sample
 from tilewright.tools.explore.tune_classes import CLASSES, Situation
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
-from interleaved import Measurement
 from tune_gain import MODEL, Gain, cases, gain, summary, together
+
+from tilewright.tools.bench.contest import Measurement
 
 
 def test_there_are_forty_shapes_that_tune_does_not_measure() -> None:

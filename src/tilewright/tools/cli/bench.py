@@ -9,12 +9,14 @@ import typer
 from rich.progress import Progress, track
 
 from tilewright.compiler.target import resolve_target
+from tilewright.errors import InvalidChoice
 from tilewright.machine.host import detect_host
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.plotting import check_plot_path
 from tilewright.spec.arguments import unchecked
 from tilewright.tools.cli import terminal
 from tilewright.tools.cli.options import Dtype, ModelInputs, OutDtype, Precision, group
+from tilewright.tools.cli.whole_bench import SLOWER_STATUS, compare_files, run_whole
 from tilewright.tools.explore import kernels
 from tilewright.tools.explore.attention_bench import AttentionBench, run_bench
 from tilewright.tools.explore.attention_cases import parse_shapes
@@ -29,7 +31,68 @@ from tilewright.tools.explore.present import measure_with_progress, print_report
 from tilewright.tools.explore.statistics import geometric_mean
 from tilewright.tools.explore.systems import PEERS, VARIANTS, default_peers, parse_peers
 
-app = group("Measure speed against peers and the peak.")
+_ABOUT = """Measure speed against peers and the peak.
+
+With --report or --json and no command, the whole benchmark: products, skewed shapes, element types, batches,
+attention, einsum, linear layers, norms, models, loops, fixed-size kernels, calls and threads, in one page.
+Each row is kept in the file of results when it is measured, so an interrupted run goes on where it stopped,
+if the machine, all versions and this package's code are the same.
+
+With --compare, two such files: exit status 1 if Tilewright is slower on some row beyond noise, else 0.
+"""
+
+app = group(_ABOUT)
+
+
+@app.callback(invoke_without_command=True)
+def bench_all(
+    context: typer.Context,
+    report_path: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="PAGE.html", help="Measure everything; write the page here."),
+    ] = None,
+    json_path: Annotated[
+        Path | None,
+        typer.Option(
+            "--json", metavar="FILE.json", help="The results; by default PAGE.json beside the page."
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="About 75 rows in three minutes on two cores.")
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Replace results that the file has.")] = False,
+    peers: Annotated[
+        str | None, typer.Option(help="Comma list of peers; by default every one that is installed.")
+    ] = None,
+    compare: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="OLD.json NEW.json", help="Print what changed between two runs beyond noise."),
+    ] = None,
+) -> None:
+    """Carry out the whole benchmark, or compare two runs of it; see `_ABOUT`."""
+    asked = report_path is not None or json_path is not None or compare is not None
+    beside = quick or fresh or peers is not None
+    if context.invoked_subcommand is not None:
+        if asked or beside:
+            raise InvalidChoice(
+                name="command beside options of the whole benchmark",
+                found=context.invoked_subcommand,
+                allowed="none; options of a command follow it",
+            )
+        return
+    if not asked:
+        raise InvalidChoice(
+            name="output",
+            found="none",
+            allowed="--report PAGE.html, --json FILE.json, --compare OLD.json NEW.json",
+        )
+    if compare is None:
+        run_whole(report_path, json_path, peers, quick=quick, fresh=fresh)
+        return
+    if report_path is not None or beside:
+        raise InvalidChoice(name="option beside --compare", found="another", allowed="--json")
+    if compare_files(*compare, json_path).is_slower:
+        raise typer.Exit(SLOWER_STATUS)
 
 
 @app.command("gemm")
@@ -44,7 +107,7 @@ def bench_gemm(
     peers: Annotated[
         str | None,
         typer.Option(
-            help="Comma list of numpy, numpy-best, torch, jax, onnxruntime, tilewright-f32, "
+            help="Comma list of numpy, numpy-best, torch, jax, onnxruntime, scipy, iree, tilewright-f32, "
             "tilewright-generic, tilewright-avx2, tilewright-model (without tuned constants); may be empty. "
             "By default numpy, or torch where NumPy lacks the type. numpy runs as shipped; numpy-best with "
             "the fastest OPENBLAS_CORETYPE."

@@ -16,7 +16,8 @@ from tilewright.spec.problem import ProductTypes
 from tilewright.tools.explore.attention_shape import AttentionShape
 from tilewright.tools.explore.attention_systems import ATTENTION_SYSTEMS
 from tilewright.tools.explore.measured import Started
-from tilewright.tools.explore.systems import Environment, find_system
+from tilewright.tools.explore.prepared import Environment
+from tilewright.tools.explore.systems import find_system
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -20,7 +20,8 @@ from tilewright.errors import InvalidChoice, PackageMissing, UnsupportedDtype
 from tilewright.records import dataclass
 from tilewright.spec.dtype import parse_dtype
 from tilewright.threads.scratch import resident_scratch_bytes
-from tilewright.tools.explore.systems import NamedSystem, array_tensor
+from tilewright.tools.explore.prepared import NamedSystem
+from tilewright.tools.explore.systems import array_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

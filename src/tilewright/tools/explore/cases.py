@@ -16,7 +16,8 @@ from tilewright.spec.dtype import F64, DType, Kind
 from tilewright.spec.problem import Layout, ProductTypes, exact_dtype, parse_types
 from tilewright.spec.records import set_fields
 from tilewright.tools.explore.measured import Started
-from tilewright.tools.explore.systems import Environment, System, find_system
+from tilewright.tools.explore.prepared import Environment, System
+from tilewright.tools.explore.systems import find_system
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from tilewright.machine.host import HostFacts
 
 #: Packages whose versions decide about speed.
-PACKAGES = ("tilewright", "llvmlite", "numpy", "torch", "jax", "onnxruntime")
+PACKAGES = (
+    "tilewright",
+    "llvmlite",
+    "numpy",
+    "torch",
+    "jax",
+    "onnxruntime",
+    "scipy",
+    "numba",
+    "iree-base-compiler",
+)
 
 
 def plain(value: object, *, origins: bool = False) -> Any:

@@ -39,8 +39,10 @@ from typing import TYPE_CHECKING, Any
 from tilewright import errors
 from tilewright.errors import InvalidChoice, InvalidSize, WorkerFailed, WrongResult
 from tilewright.records import dataclass
+from tilewright.tools.explore.prepared import Environment
+from tilewright.tools.explore.rounds import turns
 from tilewright.tools.explore.statistics import geometric_mean, median, median_interval
-from tilewright.tools.explore.systems import OURS, REMOVED_VARIABLES, TILEWRIGHT, Environment
+from tilewright.tools.explore.systems import OURS, REMOVED_VARIABLES, TILEWRIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -256,6 +258,11 @@ class WorkerProcess:
             self._process.wait()
         self._complaints.close()
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs: a system may fail at one problem and compute others."""
+        return self._process.poll() is None
+
     def ask(self, command: str, **arguments: object) -> Any:
         """Send one command and wait for its answer.
 
@@ -325,16 +332,13 @@ def measure(
         units = {system: _unit_fields(plan.types_of(system)) for system in plan.systems}
         for unit in units.values():
             peak_worker.ask("peak", **unit, seconds=LONGEST_PEAK_SECONDS)
-        for turn in range(plan.repeat):
-            todo = list(samples)
-            order.shuffle(todo)
-            for index, system in todo:
-                if turn in rounds[index, system]:
-                    peak = peak_worker.ask("peak", **units[system], seconds=lasting[index, system])["gflops"]
-                    seconds = workers[system].ask("measure", index=index)["seconds"]
-                    flops = plan.cases[index].flops_of(system)
-                    samples[index, system].append(Sample(flops / seconds * 1e-9, peak))
-                on_step()
+        for (index, system), due in turns(rounds, plan.repeat, order):
+            if due:
+                peak = peak_worker.ask("peak", **units[system], seconds=lasting[index, system])["gflops"]
+                seconds = workers[system].ask("measure", index=index)["seconds"]
+                flops = plan.cases[index].flops_of(system)
+                samples[index, system].append(Sample(flops / seconds * 1e-9, peak))
+            on_step()
     peaks = [
         sample.peak_gflops
         for (_, system), series in samples.items()
@@ -346,7 +350,12 @@ def measure(
 
 
 def start_worker(plan: BenchmarkPlan, system: str) -> WorkerProcess:
-    """The process of one system, in the fastest of its environments.
+    """The process of one system, in the fastest of its environments; see `fastest_environment`."""
+    return WorkerProcess(system, plan.threads, plan.target, fastest_environment(plan, system))
+
+
+def fastest_environment(plan: BenchmarkPlan, system: str) -> Environment:
+    """The fastest of a system's environments, each tried on the cases of a plan.
 
     An environment in which the system fails is left out: its kernels need instructions that the CPU lacks.
 
@@ -355,24 +364,23 @@ def start_worker(plan: BenchmarkPlan, system: str) -> WorkerProcess:
     WrongResult, WorkerFailed : the system fails in its first environment.
     """
     first, *others = plan.cases[0].environments_of(system, plan.threads)
-    fastest = first
-    if others:
-        cases = [case for case in plan.cases if case.flops_of(system) <= TRIAL_FLOPS]
-        cases = cases or [min(plan.cases, key=lambda case: case.flops_of(system))]
-        with ExitStack() as stack:
-            workers = []
-            for environment in (first, *others):
-                worker = stack.enter_context(WorkerProcess(system, plan.threads, plan.target, environment))
-                try:
-                    for index, case in enumerate(cases):
-                        _prepare(worker, index, case, plan.seed + index)
-                except (WorkerFailed, WrongResult):
-                    if environment is first:
-                        raise
-                else:
-                    workers.append(worker)
-            fastest = _fastest(workers, cases).environment
-    return WorkerProcess(system, plan.threads, plan.target, fastest)
+    if not others:
+        return first
+    cases = [case for case in plan.cases if case.flops_of(system) <= TRIAL_FLOPS]
+    cases = cases or [min(plan.cases, key=lambda case: case.flops_of(system))]
+    with ExitStack() as stack:
+        workers = []
+        for environment in (first, *others):
+            worker = stack.enter_context(WorkerProcess(system, plan.threads, plan.target, environment))
+            try:
+                for index, case in enumerate(cases):
+                    _prepare(worker, index, case, plan.seed + index)
+            except (WorkerFailed, WrongResult):
+                if environment is first:
+                    raise
+            else:
+                workers.append(worker)
+        return _fastest(workers, cases).environment
 
 
 def _fastest(workers: Sequence[WorkerProcess], cases: Sequence[Measured]) -> WorkerProcess:

@@ -9,7 +9,7 @@ from tilewright.records import dataclass
 
 if TYPE_CHECKING:
     from tilewright.spec.problem import ProductTypes
-    from tilewright.tools.explore.systems import Environment
+    from tilewright.tools.explore.prepared import Environment
 
 
 class Runnable(Protocol):

@@ -9,7 +9,6 @@ compared before anything is timed.
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -28,6 +27,7 @@ from tilewright.machine.host import detect_host
 from tilewright.records import dataclass
 from tilewright.tools.explore.facts import describe_machine
 from tilewright.tools.explore.model_inputs import parse_sizes, random_inputs, read_inputs
+from tilewright.tools.explore.rounds import compare_calls
 from tilewright.tools.explore.statistics import median, median_interval
 from tilewright.tools.explore.worker import MEASUREMENT_SECONDS, SETTLE_SECONDS
 
@@ -178,22 +178,6 @@ def _difference(plan: ModelPlan, results: Mapping[str, list[Array]]) -> float:
 
 
 def _samples(plan: ModelPlan, calls: Mapping[str, Callable[[], Any]]) -> dict[str, list[float]]:
-    """Seconds of a call, in each round."""
-    order = random.Random(plan.options.seed)  # noqa: S311  (an order, not a secret)
-    counts = {name: max(1, round(MEASUREMENT_SECONDS / _seconds(call, 3))) for name, call in calls.items()}
-    samples: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(plan.options.repeat):
-        for name in order.sample(list(calls), len(calls)):
-            if plan.options.threads > 1 and len(calls) > 1:
-                time.sleep(SETTLE_SECONDS)
-            calls[name]()
-            samples[name].append(_seconds(calls[name], counts[name]))
-    return samples
-
-
-def _seconds(call: Callable[[], Any], count: int) -> float:
-    """Seconds of one call, the mean of several."""
-    started = time.perf_counter()
-    for _ in range(count):
-        call()
-    return (time.perf_counter() - started) / count
+    """Seconds of a call, in each round; threads of the other system are given time to rest."""
+    rest = SETTLE_SECONDS if plan.options.threads > 1 and len(calls) > 1 else 0.0
+    return compare_calls(calls, plan.options.repeat, MEASUREMENT_SECONDS, plan.options.seed, rest)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tilewright.errors import InvalidSize
 
 if TYPE_CHECKING:
@@ -81,3 +83,77 @@ def geometric_mean(values: Sequence[float]) -> float:
     if not values:
         raise InvalidSize(name="number of values", found=0, required="at least 1")
     return math.exp(math.fsum(math.log(value) for value in values) / len(values))
+
+
+def rank_test(old: Sequence[float], new: Sequence[float]) -> float:
+    """Two-sided p-value of the Mann-Whitney test: how likely two samples of one distribution differ so much.
+
+    U counts the pairs in which the old value is the larger one, a tie as half. Its exact distribution counts
+    the arrangements of both samples by U; with ties, the next whole U nearer to the middle is taken, so that
+    the p-value is not too small.
+
+    Examples
+    --------
+    >>> rank_test([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]) == 2 / 70
+    True
+    >>> rank_test([1.0, 3.0], [2.0, 4.0])
+    0.6666666666666666
+
+    Source: Mann and Whitney, Ann. Math. Statist. 18(1), 1947, pp. 50-60.
+    """
+    if not old or not new:
+        raise InvalidSize(name="number of values", found=0, required="at least 1")
+    larger = sum((x > y) + (x == y) / 2 for x in old for y in new)
+    smaller = math.ceil(min(larger, len(old) * len(new) - larger))
+    counts = _arrangements(len(old), len(new))
+    return min(1.0, 2 * sum(counts[: smaller + 1]) / math.comb(len(old) + len(new), len(old)))
+
+
+def _arrangements(m: int, n: int) -> list[int]:
+    """How many arrangements of m and n values have each U from 0 to m·n: coefficients of a Gaussian binomial.
+
+    >>> _arrangements(2, 2)
+    [1, 1, 2, 1, 1]
+    """
+    counts = [1] + [0] * (m * n)
+    for size in range(1, m + 1):
+        for at in range(m * n, n + size - 1, -1):
+            counts[at] -= counts[at - n - size]
+        for at in range(size, m * n + 1):
+            counts[at] += counts[at - size]
+    return counts
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values of several tests, adjusted so that at most one in 20 families has a false finding below 0.05.
+
+    >>> holm([0.01, 0.04, 0.5])
+    [0.03, 0.08, 0.5]
+
+    Source: Holm, Scand. J. Statist. 6(2), 1979, pp. 65-70.
+    """
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda one: p_values[one])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = largest
+    return adjusted
+
+
+def ratio_interval(above: Sequence[float], below: Sequence[float], draws: int = 1000) -> tuple[float, float]:
+    """95 % confidence interval of the ratio of two medians: percentiles of a bootstrap, of a fixed seed.
+
+    >>> lower, upper = ratio_interval([2.0, 2.1, 1.9, 2.0, 2.05], [1.0, 1.02, 0.98, 1.01, 1.0])
+    >>> 1.8 < lower <= upper < 2.2
+    True
+
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap, §13.3.
+    """
+    generator = np.random.default_rng(0)
+    medians = [
+        np.median(generator.choice(np.asarray(values), (draws, len(values))), axis=1)
+        for values in (above, below)
+    ]
+    low, high = np.percentile(
+        medians[0] / medians[1], (100 * (1 - CONFIDENCE) / 2, 100 * (1 + CONFIDENCE) / 2)
+    )
+    return float(low), float(high)

@@ -6,12 +6,13 @@ Commands and answers::
 
     {"prepare": {"index": 0, "gemm": {...}, "batch": 1, "seed": 7}}   -> {"seconds": 0.006}
     {"prepare": {"index": 1, "attention": {...}, "seed": 7}}         -> {"seconds": 0.011}
+    {"prepare": {"index": 2, "operation": {...}, "seed": 7}}         -> {"seconds": 0.005}
     {"measure": {"index": 0}}                                        -> {"seconds": 0.00042}
     {"memory": {"attention": {...}, "seed": 7}}                      -> {"bytes": 2359296}
     {"peak": {"dtype": "u8", "b_dtype": "i8", "seconds": 0.006}}     -> {"gflops": 946.1}
 
-The first two are how long one measurement will last, the third is how long one call took. What is prepared is
-what was asked for, in the element types that the system has (`System.types`).
+The first three are how long one measurement will last, the fourth is how long one call took. What is
+prepared is what was asked for, in the element types that the system has (`System.types`).
 
 A failure is answered by ``{"error": class, "fields": {...}}`` or ``{"failure": text}``.
 """
@@ -25,6 +26,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
+from importlib import import_module
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +93,9 @@ class Worker:
             case {"prepare": {"index": index, "attention": attention, "seed": seed}}:
                 self.prepared[index] = self._prepare(AttentionCase.from_request(attention), seed)
                 return {"seconds": self.prepared[index].seconds}
+            case {"prepare": {"index": index, "operation": operation, "seed": seed}}:
+                self.prepared[index] = self._prepare(_operation_case(operation), seed)
+                return {"seconds": self.prepared[index].seconds}
             case {"memory": {"attention": attention, "seed": seed}}:
                 case = AttentionCase.from_request(attention)
                 return {"bytes": extra_bytes(case, self.system, seed, self.threads)}
@@ -115,6 +120,12 @@ class Worker:
         if self.threads > 1:
             time.sleep(SETTLE_SECONDS)
         return seconds
+
+
+def _operation_case(fields: dict[str, Any]) -> Measured:
+    """The case of an operation's request; its module imports every operation, which products do not need."""
+    case: Measured = import_module("tilewright.tools.bench.case").OperationCase.from_request(fields)
+    return case
 
 
 def warmed_up(product: Runnable, first: float) -> TimedProduct:

@@ -21,17 +21,18 @@ import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from types import TracebackType
 
-from bandwidth import SharedProbe
-
-from tilewright.errors import InvalidChoice, PackageMissing, UnsupportedDtype, WorkerFailed, WrongResult
+from tilewright.errors import InvalidChoice, PackageMissing, TilewrightError, ToolMissing, UnsupportedDtype
 from tilewright.machine.host import host_machine
+from tilewright.records import dataclass
+from tilewright.tools.bench.bandwidth import SharedProbe
 from tilewright.tools.explore.measure import LONGEST_PEAK_SECONDS, Sample, WorkerProcess, choose_rounds
 from tilewright.tools.explore.measured import Measured
+from tilewright.tools.explore.prepared import Environment
+from tilewright.tools.explore.rounds import turns
 from tilewright.tools.explore.statistics import median
-from tilewright.tools.explore.systems import TILEWRIGHT, Environment
+from tilewright.tools.explore.systems import TILEWRIGHT
 from tilewright.tools.explore.worker import MEASUREMENT_SECONDS
 
 #: The least that is passed over: a call from Python takes 0.5 us, a pass over 256 KiB at 64 GB/s 4 us.
@@ -69,7 +70,7 @@ def find_contestants(
     for system in systems:
         try:
             case.types_of(system)
-        except (PackageMissing, UnsupportedDtype, InvalidChoice) as error:
+        except (PackageMissing, ToolMissing, UnsupportedDtype, InvalidChoice) as error:
             absent.append(f"{system} is left out: {error}")
         else:
             found += [Contestant(system, setting) for setting in case.environments_of(system, threads)]
@@ -170,15 +171,17 @@ class Contest:
     contestants : the processes.
     threads : how many threads each may use.
     seed : of the operands and of the order.
+    attempts : how often a low peak is measured at most.
     """
 
-    def __init__(self, contestants: Iterable[Contestant], threads: int, seed: int = 0) -> None:
-        self._threads, self._seed, self._order = threads, seed, random.Random(seed)
+    def __init__(
+        self, contestants: Iterable[Contestant], threads: int, seed: int = 0, attempts: int = ATTEMPTS
+    ) -> None:
+        self._threads, self._seed, self._attempts = threads, seed, attempts
+        self._order = random.Random(seed)  # noqa: S311  (an order, not a secret)
         self._stack = ExitStack()
-        self._workers = {
-            one.name: self._stack.enter_context(WorkerProcess(one.system, threads, None, one.environment))
-            for one in contestants
-        }
+        self._contestants = {one.name: one for one in contestants}
+        self._workers: dict[str, WorkerProcess] = {}
 
     def __enter__(self) -> Contest:
         return self
@@ -191,16 +194,50 @@ class Contest:
     @property
     def names(self) -> tuple[str, ...]:
         """The contestants that are left."""
-        return tuple(self._workers)
+        return tuple(self._contestants)
+
+    def environment(self, name: str) -> Environment:
+        """The variables of a contestant's process; none of one that is left out."""
+        return self._contestants[name].environment if name in self._contestants else {}
 
     def leave_out(self, name: str) -> None:
         """Measure one contestant no more."""
-        del self._workers[name]
+        del self._contestants[name]
 
-    def measure(self, case: Measured, repeat: int, memory: MemoryPass | None = None) -> Measurement:
+    def _failed(self, name: str, error: TilewrightError) -> str:
+        """What is said of a peer that fails; one whose process has ended is left out from then on."""
+        if name == TILEWRIGHT.name:
+            raise error
+        if not self._workers[name].is_alive:
+            self.leave_out(name)
+        return f"{name} is left out: {error}"
+
+    def _worker(self, name: str) -> WorkerProcess:
+        """The process of a contestant, started when it is needed first."""
+        if name not in self._workers:
+            one = self._contestants[name]
+            worker = WorkerProcess(one.system, self._threads, None, one.environment)
+            self._workers[name] = self._stack.enter_context(worker)
+        return self._workers[name]
+
+    def measure(
+        self,
+        case: Measured,
+        repeat: int,
+        memory: MemoryPass | None = None,
+        names: Iterable[str] | None = None,
+    ) -> Measurement:
         """Check and measure one problem in so many rounds.
 
-        A peer whose process fails is left out from then on, one with a wrong result at this problem.
+        A peer that fails at this problem, or whose result is wrong, is left out of it; one whose process has
+        ended is left out from then on.
+
+        Parameters
+        ----------
+        case : the problem.
+        repeat : how many rounds.
+        memory : a pass over the bytes of its operands, measured in each round.
+        names : the contestants that take part; all that are left by default.
 
         Raises
         ------
@@ -208,41 +245,45 @@ class Contest:
         """
         lasting: dict[str, float] = {}
         failures = []
-        for name, worker in list(self._workers.items()):
+        taking_part = [name for name in names or self.names if name in self._contestants]
+        # All processes are started before the first is asked, so that they load their libraries side by side.
+        for name, worker in {name: self._worker(name) for name in taking_part}.items():
             try:
                 lasting[name] = worker.ask("prepare", index=0, **case.request, seed=self._seed)["seconds"]
-            except (WorkerFailed, WrongResult) as error:
-                if name == TILEWRIGHT.name:
-                    raise
-                failures.append(f"{name} is left out: {error}")
-                if isinstance(error, WorkerFailed):
-                    self.leave_out(name)
+            except TilewrightError as error:
+                failures.append(self._failed(name, error))
         rounds = {name: choose_rounds(seconds, repeat, self._order) for name, seconds in lasting.items()}
         if memory is not None:
             rounds[_MEMORY] = frozenset(range(repeat))
         samples: dict[str, list[Sample]] = {name: [] for name in lasting}
         passes, highest = [], 0.0
-        for turn in range(repeat):
-            for name in self._order.sample(list(rounds), len(rounds)):
-                if turn not in rounds[name]:
-                    continue
-                if name == _MEMORY and memory is not None:
-                    passes.append(memory.seconds())
-                    continue
-                seconds = min(lasting[name], LONGEST_PEAK_SECONDS)
-                peak = self._peak(case, seconds, highest)
-                highest = max(peak, highest)
-                taken = self._workers[name].ask("measure", index=0)["seconds"]
-                flops = case.flops_of(name.split()[0])
-                samples[name].append(Sample(flops / taken * 1e-9, peak))
+        for name, due in turns(rounds, repeat, self._order):
+            if not due:
+                continue
+            if name == _MEMORY and memory is not None:
+                passes.append(memory.seconds())
+                continue
+            if name not in samples:
+                continue
+            seconds = min(lasting[name], LONGEST_PEAK_SECONDS)
+            peak = self._peak(case, seconds, highest)
+            highest = max(peak, highest)
+            try:
+                taken = self._worker(name).ask("measure", index=0)["seconds"]
+            except TilewrightError as error:
+                failures.append(self._failed(name, error))
+                del samples[name]
+                continue
+            flops = case.flops_of(name.split()[0])
+            samples[name].append(Sample(flops / taken * 1e-9, peak))
         return Measurement(case, samples, passes, failures)
 
     def _peak(self, case: Measured, seconds: float, highest: float) -> float:
         """The peak for the types of a case, over some seconds; `highest` is the best one so far."""
         unit = {"dtype": str(case.types.a), "b_dtype": str(case.types.b)}
         peak = 0.0
-        for _ in range(ATTEMPTS):
-            peak = float(self._workers[TILEWRIGHT.name].ask("peak", **unit, seconds=seconds)["gflops"])
+        for _ in range(self._attempts):
+            peak = float(self._worker(TILEWRIGHT.name).ask("peak", **unit, seconds=seconds)["gflops"])
             if peak >= QUIET * highest:
                 break
         return peak
