@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from typing import get_args
 
 import numpy as np
 
@@ -23,9 +24,10 @@ from tilewright.ops.quantized.public import pack, quantize_weights
 from tilewright.ops.quantized.quantise import quantized_for
 from tilewright.records import dataclass
 from tilewright.spec.weights import Elements, Weights
+from tilewright.typing import GraphPrecision
 
 #: How weights are stored, by the precision that a caller asks for.
-PRECISIONS = ("f32", "bf16", "i8-weights", "i4-weights", "i8-dynamic")
+PRECISIONS: tuple[str, ...] = get_args(GraphPrecision)
 #: Those that sample inputs make more precise.
 CALIBRATED = ("i8-weights", "i4-weights", "i8-dynamic")
 #: Depths that share a scale and a zero point, of weights of 4 bits. The least cosine of MiniLM's embeddings

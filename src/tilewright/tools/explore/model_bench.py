@@ -25,7 +25,9 @@ from tilewright.calls.operands import Array
 from tilewright.errors import ModelResult
 from tilewright.graph.compiled import CompiledGraph
 from tilewright.machine.host import detect_host
+from tilewright.progress import Steps
 from tilewright.records import dataclass
+from tilewright.spec.arguments import unchecked
 from tilewright.tools.explore.facts import describe_machine
 from tilewright.tools.explore.model_inputs import parse_sizes, random_inputs, read_inputs
 from tilewright.tools.explore.statistics import median, median_interval
@@ -113,7 +115,7 @@ def measure_file(
     InferenceInput, ModelResult, and what `tilewright.onnx.load` raises
     """
     started = time.perf_counter()
-    graph = tw.onnx.load(path, precision=options.precision)
+    graph = tw.onnx.load(path, precision=unchecked(options.precision))
     load_seconds = time.perf_counter() - started
     nodes = [node for _, node in graph.network.inputs]
     names = [node.label for node in nodes]
@@ -182,12 +184,14 @@ def _samples(plan: ModelPlan, calls: Mapping[str, Callable[[], Any]]) -> dict[st
     order = random.Random(plan.options.seed)  # noqa: S311  (an order, not a secret)
     counts = {name: max(1, round(MEASUREMENT_SECONDS / _seconds(call, 3))) for name, call in calls.items()}
     samples: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(plan.options.repeat):
-        for name in order.sample(list(calls), len(calls)):
-            if plan.options.threads > 1 and len(calls) > 1:
-                time.sleep(SETTLE_SECONDS)
-            calls[name]()
-            samples[name].append(_seconds(calls[name], counts[name]))
+    with Steps("measure", plan.options.repeat, at_once=True) as steps:
+        for _ in range(plan.options.repeat):
+            for name in order.sample(list(calls), len(calls)):
+                if plan.options.threads > 1 and len(calls) > 1:
+                    time.sleep(SETTLE_SECONDS)
+                calls[name]()
+                samples[name].append(_seconds(calls[name], counts[name]))
+            steps.advance()
     return samples
 
 
