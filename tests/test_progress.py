@@ -22,8 +22,8 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+def shown_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal in place of standard error; no fixture, since pytest sets it again for each phase."""
     found = Terminal()
     monkeypatch.setattr(sys, "stderr", found)
     monkeypatch.setenv("TERM", "xterm")
@@ -48,7 +48,8 @@ def work(clock: list[float], seconds: float, **options: Any) -> None:
             steps.advance()
 
 
-def test_long_work_has_a_bar(terminal: Terminal, clock: list[float]) -> None:
+def test_long_work_has_a_bar(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
+    terminal = shown_terminal(monkeypatch)
     work(clock, SHOWN_FROM / 4)
     text = terminal.getvalue()
     assert "pack [weights]" in text, "brackets are no markup"
@@ -56,12 +57,14 @@ def test_long_work_has_a_bar(terminal: Terminal, clock: list[float]) -> None:
     assert "100%" in text
 
 
-def test_short_work_has_none(terminal: Terminal, clock: list[float]) -> None:
+def test_short_work_has_none(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
+    terminal = shown_terminal(monkeypatch)
     work(clock, SHOWN_FROM / 5)
     assert terminal.getvalue() == ""
 
 
-def test_commands_show_it_from_the_start(terminal: Terminal, clock: list[float]) -> None:
+def test_commands_show_it_from_the_start(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
+    terminal = shown_terminal(monkeypatch)
     with Steps("measure", 4, at_once=True):
         pass
     assert "measure" in terminal.getvalue()
@@ -75,9 +78,8 @@ def test_resumed_work_counts_what_was_done(clock: list[float]) -> None:
 
 
 @pytest.mark.parametrize("reason", ["no terminal", "setting", "thread"])
-def test_nobody_else_sees_it(
-    reason: str, terminal: Terminal, clock: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_else_sees_it(reason: str, clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = shown_terminal(monkeypatch)
     if reason == "no terminal":
         monkeypatch.setattr(Terminal, "isatty", lambda self: False)
     elif reason == "setting":
@@ -96,7 +98,8 @@ def test_no_standard_error_at_all(clock: list[float], monkeypatch: pytest.Monkey
     work(clock, 10.0, at_once=True)
 
 
-def test_one_bar_at_a_time(terminal: Terminal, clock: list[float]) -> None:
+def test_one_bar_at_a_time(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
+    terminal = shown_terminal(monkeypatch)
     with Steps("outer", 2, at_once=True) as outer:
         work(clock, 10.0)
         outer.advance()
@@ -106,7 +109,8 @@ def test_one_bar_at_a_time(terminal: Terminal, clock: list[float]) -> None:
     assert "pack" in terminal.getvalue()
 
 
-def test_an_error_takes_the_bar_away(terminal: Terminal, clock: list[float]) -> None:
+def test_an_error_takes_the_bar_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown_terminal(monkeypatch)
     with pytest.raises(ZeroDivisionError), Steps("measure", 4, at_once=True):
         raise ZeroDivisionError
     assert Steps._shown is None
