@@ -9,8 +9,10 @@ import sys
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
+import tilewright as tw
 from tilewright import progress
 from tilewright.progress import SHOWN_FROM, Steps
 
@@ -68,6 +70,31 @@ def test_commands_show_it_from_the_start(monkeypatch: pytest.MonkeyPatch, clock:
     with Steps("measure", 4, at_once=True):
         pass
     assert "measure" in terminal.getvalue()
+
+
+def test_a_first_step_that_takes_longer_foretells_nothing(
+    monkeypatch: pytest.MonkeyPatch, clock: list[float]
+) -> None:
+    terminal = shown_terminal(monkeypatch)
+    with Steps("prepare kernels", 100) as steps:
+        clock[0] += 0.3
+        steps.advance()
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.parametrize("title", ["pack weights", "run sample calls", "prepare kernels"])
+def test_large_graphs_show_it(title: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packing, calibration and the first call of a graph have a bar where they take long."""
+    monkeypatch.setattr(progress, "SHOWN_FROM", 0.0)
+    monkeypatch.setattr(progress, "FORETOLD_AFTER", 0.0)
+    terminal = shown_terminal(monkeypatch)
+    graph = tw.Graph()
+    x = graph.input("x", shape=("batch", 8))
+    graph.output(graph.linear(x, np.ones((8, 8), np.float32)))
+    row = np.ones((2, 8), np.float32)
+    run = graph.compile(precision="i8-weights", calibration=[row])
+    run(row)
+    assert title in terminal.getvalue()
 
 
 def test_resumed_work_counts_what_was_done(clock: list[float]) -> None:

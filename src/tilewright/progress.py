@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Seconds that work is expected to take at least before a bar appears.
 SHOWN_FROM = 2.0
+#: Seconds after which the steps that are done foretell how long the rest takes: a first kernel takes longer.
+FORETOLD_AFTER = 0.5
 
 
 def is_seen() -> bool:
@@ -73,6 +75,11 @@ class Steps:
         done = self.done - self._before
         return (time.monotonic() - self._started) * (self.total - self._before) / done if done > 0 else 0.0
 
+    def _is_long(self) -> bool:
+        """Whether the work takes so long that a person wants to know."""
+        elapsed = time.monotonic() - self._started
+        return elapsed >= FORETOLD_AFTER and self.expected_seconds >= SHOWN_FROM
+
     def advance(self, steps: float = 1, title: str | None = None) -> None:
         """Some more steps are done; `title` says what comes next."""
         self.reach(self.done + steps, title)
@@ -80,7 +87,7 @@ class Steps:
     def reach(self, done: float, title: str | None = None) -> None:
         """So many steps are done altogether."""
         self.done, self.title = done, title or self.title
-        if self._bar is None and (self._at_once or self.expected_seconds >= SHOWN_FROM):
+        if self._bar is None and (self._at_once or self._is_long()):
             self._show()
         if self._bar is not None:
             self._bar.update(self._task, completed=self.done, description=self.title)

@@ -22,6 +22,7 @@ from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.quantized.gptq import shrunk_moments
 from tilewright.ops.quantized.public import pack, quantize_weights
 from tilewright.ops.quantized.quantise import quantized_for
+from tilewright.progress import Steps
 from tilewright.records import dataclass
 from tilewright.spec.weights import Elements, Weights
 from tilewright.typing import GraphPrecision
@@ -146,4 +147,12 @@ def pack_weights(
     statistics = {} if statistics_of is None else statistics_of(network)
     sensitive = attention_projections(network) if precision == "i4-weights" else frozenset()
     balances = column_balances(network, statistics) if precision == "i8-dynamic" else {}
-    return rewritten(network, _WeightPacking(network, precision, statistics, sensitive, balances).change)
+    packing = _WeightPacking(network, precision, statistics, sensitive, balances)
+    with Steps("pack weights", len(network.nodes)) as steps:
+
+        def change(rewriter: Rewriter, at: int) -> int | None:
+            found = packing.change(rewriter, at)
+            steps.advance()
+            return found
+
+        return rewritten(network, change)
