@@ -181,16 +181,15 @@ def test_the_metadata_is_complete(built: tuple[Path, Path]) -> None:
     assert found["Requires-Python"] == ">=3.11"
     assert found["Description-Content-Type"] == "text/markdown"
     assert len(found.get_all("Project-URL") or ()) == len(PROJECT["urls"])
-    assert set(PROJECT["dependencies"]) <= {one.replace(" ", "") for one in _sorted(found)} | _spelled()
+    assert set(map(spelled, PROJECT["dependencies"])) <= set(
+        map(spelled, found.get_all("Requires-Dist") or ())
+    )
 
 
-def _sorted(found: email.message.Message) -> list[str]:
-    return found.get_all("Requires-Dist") or []
-
-
-def _spelled() -> set[str]:
-    """Requirements with two bounds: tools order these as they like."""
-    return {one for one in PROJECT["dependencies"] if "," in one}
+def spelled(requirement: str) -> tuple[str, frozenset[str]]:
+    """A requirement as its name and bounds; tools write either in forms of their own."""
+    name, bounds = re.fullmatch(r"([\w.-]+)\s*([^;]*).*", requirement, re.DOTALL).groups()  # type: ignore[union-attr]
+    return name.lower().replace("_", "-"), frozenset(bounds.replace(" ", "").split(","))
 
 
 @exhaustive
