@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from html.parser import HTMLParser
 from itertools import combinations
@@ -217,3 +218,15 @@ def test_an_explanation_shows_every_strategy_in_a_notebook() -> None:
     text = html_of(found)
     assert text.count("<tr>") >= len(found.considered)
     assert "not taken" in text
+
+
+def test_builtins_have_signatures_and_documentation() -> None:
+    """What `help` and interactive programs read of functions that are machine code."""
+    kernel = tw.compile(tw.Gemm(dtype="f32"))
+    functions = [getattr(tw, name) for name in tw.__all__ if inspect.isbuiltin(getattr(tw, name))]
+    for function in (*functions, kernel.native):
+        text = function.__text_signature__
+        if text is not None:  # where machine code serves calls
+            assert text.startswith("(")
+        assert inspect.signature(function).parameters
+        assert len((inspect.getdoc(function) or "").splitlines()) > 3

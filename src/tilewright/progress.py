@@ -113,5 +113,6 @@ class Steps:
         )
         console = Console(stderr=True)
         self._bar = Progress(*columns, console=console, transient=True, auto_refresh=self._at_once)
-        self._task = self._bar.add_task(self.title, total=self.total, completed=self.done)
+        self._task = self._bar.add_task(self.title, total=self.total)
+        self._bar.update(self._task, completed=self.done)
         self._bar.start()

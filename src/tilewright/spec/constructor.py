@@ -26,7 +26,8 @@ def constructor_text(record: Any) -> str:
     >>> Gemm(64, None, 32, "bf16", out_dtype="f32", epilogue="relu")
     Gemm(m=64, k=32, dtype='bf16', out_dtype='f32', epilogue='relu')
     """
-    defaults = _defaults(type(record))
+    kind: Any = type(record)
+    defaults = _defaults(kind)
     parts = []
     for field in dataclasses.fields(record):
         value, default = getattr(record, field.name), defaults.get(field.name)
