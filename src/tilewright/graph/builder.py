@@ -46,7 +46,7 @@ from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.spec.arguments import check_flag, check_text, check_word, parse_choice, real_number
 from tilewright.spec.epilogue import ACTIVATIONS
 from tilewright.spec.functions import UnaryOp
-from tilewright.typing import ActivationName, AttentionLayoutName, GraphPrecision
+from tilewright.typing import ActivationName, AttentionLayoutName
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -147,7 +147,7 @@ class Graph(Shown):
         constants = (node.value for node in network.nodes if isinstance(node, ConstantNode))
         return type(self).__name__, str(network), *constants
 
-    def compile(self, *, precision: GraphPrecision = "f32", calibration: Any = None) -> CompiledGraph:
+    def compile(self, *, precision: str = "f32", calibration: Any = None) -> CompiledGraph:
         """The graph as one function; see `CompiledGraph`.
 
         Parameters

@@ -13,7 +13,6 @@ from tilewright.graph.compiled import CompiledGraph
 from tilewright.onnx.library import onnx
 from tilewright.onnx.load import graph_of
 from tilewright.onnx.source import DEFAULT_DOMAINS, LAST_OPSET, ModelSource, read_model
-from tilewright.spec.arguments import unchecked
 
 
 class PreparedModel(onnx.backend.base.BackendRep):
@@ -44,7 +43,7 @@ class PreparedModel(onnx.backend.base.BackendRep):
             self._fixed = self._needed(error)
 
     def _compile(self, shapes: dict[str, Any], constants: dict[str, Array]) -> CompiledGraph:
-        return graph_of(self._model, shapes, constants).compile(precision=unchecked(self._precision))
+        return graph_of(self._model, shapes, constants).compile(precision=self._precision)
 
     def _needed(self, error: UnsupportedModel) -> tuple[str, ...]:
         """Inputs whose values would make more of a model's nodes supported.

@@ -21,7 +21,6 @@ from tilewright.onnx.operators.table import OPERATORS
 from tilewright.onnx.sizes import SizeArray
 from tilewright.onnx.source import DEFAULT_DOMAINS, Model, ModelSource, read_model
 from tilewright.onnx.tensors import element_dtype, tensor_array
-from tilewright.typing import GraphPrecision
 
 #: Names of nodes that a message has for each reason, at most.
 _MOST_NAMES = 3
@@ -31,7 +30,7 @@ _MOST_NAMES = 3
 def load(
     model: ModelSource,
     *,
-    precision: GraphPrecision = "f32",
+    precision: str = "f32",
     shapes: Mapping[str, Sequence[SizeLike]] | None = None,
     constants: Mapping[str, Any] | None = None,
 ) -> CompiledGraph:

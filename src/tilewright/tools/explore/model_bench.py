@@ -27,7 +27,6 @@ from tilewright.graph.compiled import CompiledGraph
 from tilewright.machine.host import detect_host
 from tilewright.progress import Steps
 from tilewright.records import dataclass
-from tilewright.spec.arguments import unchecked
 from tilewright.tools.explore.facts import describe_machine
 from tilewright.tools.explore.model_inputs import parse_sizes, random_inputs, read_inputs
 from tilewright.tools.explore.statistics import median, median_interval
@@ -115,7 +114,7 @@ def measure_file(
     InferenceInput, ModelResult, and what `tilewright.onnx.load` raises
     """
     started = time.perf_counter()
-    graph = tw.onnx.load(path, precision=unchecked(options.precision))
+    graph = tw.onnx.load(path, precision=options.precision)
     load_seconds = time.perf_counter() - started
     nodes = [node for _, node in graph.network.inputs]
     names = [node.label for node in nodes]
