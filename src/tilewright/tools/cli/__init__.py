@@ -16,9 +16,10 @@ from tilewright.errors import TilewrightError
 from tilewright.tools.cli.exit_codes import ExitCode
 from tilewright.tools.cli.options import MARKUP
 
-#: Exceptions by which Typer ends a command; `ClickException` has no public name in Typer.
-_TYPERS_OWN = (
-    *(typer.Exit, typer.Abort),
+#: Exceptions that Typer itself handles: its own, of which `ClickException` has no public name, and `OSError`, where
+#: standard output is closed.
+_HANDLED: tuple[type[BaseException], ...] = (
+    *(typer.Exit, typer.Abort, OSError),
     *(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"),
 )
 
@@ -111,7 +112,7 @@ class DeferredGroup(TyperGroup):
         except KeyboardInterrupt:
             typer.echo("", err=True)
             raise typer.Exit(ExitCode.INTERRUPTED) from None
-        except (*_TYPERS_OWN, OSError):  # the last where standard output is closed
+        except _HANDLED:
             raise
         except Exception:
             traceback.print_exc()
