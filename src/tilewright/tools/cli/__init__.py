@@ -16,7 +16,7 @@ from tilewright.errors import TilewrightError
 from tilewright.tools.cli.exit_codes import ExitCode
 from tilewright.tools.cli.options import MARKUP
 
-#: Exceptions that Typer itself handles: its own, of which `ClickException` has no public name, and `OSError`, where
+#: Exceptions that Typer handles: its own, of which `ClickException` has no public name, and `OSError`, where
 #: standard output is closed.
 _HANDLED: tuple[type[BaseException], ...] = (
     *(typer.Exit, typer.Abort, OSError),
