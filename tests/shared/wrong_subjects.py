@@ -315,7 +315,6 @@ def _functions() -> Iterator[Subject]:
     )
     yield Subject("set_num_threads", lambda: tw.set_num_threads, {"count": of(2)})
     yield Subject("get_num_threads", lambda: tw.get_num_threads, {})
-    yield Subject("show_config", lambda: tw.show_config, {})
     yield Subject("targets", lambda: tw.targets, {})
     yield Subject(
         "machine",
