@@ -22,7 +22,7 @@ COLOURS = {
         "#e8eef7",
         (
             *("tools", "torch", "jax", "dask", "__init__", "onnx", "array_api", "einops", "graph", "loops"),
-            *("aot", "weights", "installation"),
+            *("aot", "weights", "configuration", "installation"),
         ),
     ),
     "one call": ("#e5f2e5", ("ops", "calls", "compiler", "threads")),
@@ -32,6 +32,7 @@ COLOURS = {
         "#eeeeee",
         (
             "store",
+            "progress",
             "settings",
             "atomic",
             "reading",
@@ -40,6 +41,9 @@ COLOURS = {
             "cached",
             "records",
             "plotting",
+            "notebook",
+            "deprecated",
+            "logs",
             "recorder",
             "errors",
             "typing",

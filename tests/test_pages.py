@@ -34,6 +34,7 @@ PAGES = (
     "CHANGELOG.md",
     "examples/library/README.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md"))),
 )
 #: Pages that name files of the package, and must name those that exist.

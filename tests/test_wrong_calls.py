@@ -20,7 +20,9 @@ from tilewright import errors
 CALLS, SEED = 1500 if EVERY_TEST_RUNS else 600, 16
 
 #: Public names that nobody calls with arguments: `compile` makes kernels and graphs.
-NOT_CALLED = {"Graph", "CompiledGraph", "Kernel", "install", "installed", "show_calls", "uninstall"}
+NOT_CALLED = {
+    *("Graph", "CompiledGraph", "Kernel", "install", "installed", "show_calls", "show_config", "uninstall")
+}
 
 #: Errors of right arguments: the files that they name do not exist, and no kernel runs without arrays.
 NOTHING_THERE = (

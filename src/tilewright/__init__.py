@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tilewright import errors as errors
+from tilewright.deprecated import Deprecated
 from tilewright.errors import TilewrightError
 from tilewright.preparing import importing
 from tilewright.threads.lifetime import watch_forks
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tilewright.calls.compile import compile
     from tilewright.calls.repeated import show_calls
     from tilewright.compiler.kernel import Kernel
+    from tilewright.configuration import show_config
     from tilewright.graph.builder import Graph
     from tilewright.graph.compiled import CompiledGraph, load_graph
     from tilewright.installation.public import install, installed, uninstall
@@ -161,6 +163,7 @@ __all__ = [
     "schedule",
     "set_num_threads",
     "show_calls",
+    "show_config",
     "sigmoid",
     "silu",
     "softmax",
@@ -263,6 +266,7 @@ _HOMES = {
     "schedule": "tilewright.ops.contraction.public",
     "set_num_threads": "tilewright.threads.pool",
     "show_calls": "tilewright.calls.repeated",
+    "show_config": "tilewright.configuration",
     "sigmoid": "tilewright.ops.elementwise.public",
     "silu": "tilewright.ops.elementwise.public",
     "softmax": "tilewright.ops.rows.public",
@@ -286,6 +290,9 @@ _HOMES = {
 #: Packages that are imported when they are looked up; `import *` leaves them out.
 _PACKAGES = ("array_api", "onnx")
 
+#: Deprecated names, by name: whoever uses one is warned and gets its replacement (docs/lookup/versions.md).
+_DEPRECATED: dict[str, Deprecated] = {}
+
 register_pool()
 watch_forks()
 
@@ -298,6 +305,9 @@ globals().pop("machine", None)
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and no others
 
     def __getattr__(name: str) -> Any:
+        if name in _DEPRECATED:
+            _DEPRECATED[name].warn()
+            return globals()["__getattr__"](_DEPRECATED[name].replacement.removeprefix("tilewright."))
         if name not in _HOMES and name not in _PACKAGES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         with importing:

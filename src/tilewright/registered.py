@@ -23,7 +23,7 @@ OPERATIONS, MACHINES, ROWS = "tilewright.operations", "tilewright.machines", "ti
 
 _entry_points = Late("importlib.metadata:entry_points")
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.registered")
 
 
 @cache

@@ -63,6 +63,7 @@ class Settings:
     huge_pages: bool = True
     measure: bool = True
     tuning: str | None = None
+    progress: bool = True
     cache: bool = True
     cache_dir: str | None = None
     cache_bytes: int | None = None
@@ -204,6 +205,12 @@ VARIABLES: tuple[Variable, ...] = (
         "tuning",
         _parse_file,
         "file of what `tilewright tune` found, in place of the user's own; 0: plan by the models alone",
+    ),
+    Variable(
+        "TILEWRIGHT_PROGRESS",
+        "progress",
+        _parse_flag,
+        "show progress bars on a terminal for work of over two seconds (default 1)",
     ),
     Variable("TILEWRIGHT_CACHE", "cache", _parse_flag, "keep compiled objects on disk (default 1)"),
     Variable("TILEWRIGHT_CACHE_DIR", "cache_dir", _parse_text, "directory of the object cache"),

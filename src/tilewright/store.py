@@ -44,7 +44,7 @@ KEPT_SHARE = 0.8
 #: Share of the limit by which files may exceed it, on average, before some are removed.
 EXCESS_SHARE = 1 / 64
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.cache")
 
 
 class Entry(NamedTuple):

@@ -76,6 +76,8 @@ ElementType: TypeAlias = DTypeName | np.dtype[Any] | type[np.generic]
 WeightForm: TypeAlias = Literal["bf16", "f16", "f8e4m3", "f8e5m2"]
 #: Precisions that matrices of a file are packed in.
 WeightPrecision: TypeAlias = Literal["f32", "bf16", "i8-weights", "i4-weights"]
+#: Precisions that graphs and models are compiled with.
+GraphPrecision: TypeAlias = Literal["f32", "bf16", "i8-weights", "i4-weights", "i8-dynamic"]
 #: How weights are rounded to integers.
 RoundingName: TypeAlias = Literal["nearest", "hqq", "gptq"]
 #: How GPTQ checkpoints store zero points.

@@ -10,7 +10,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.compiler import kernel as kernel_module
-from tilewright.compiler.repr_html import SHOWN_LINES
+from tilewright.notebook import SHOWN_LINES
 
 PROBLEM = tw.BatchReduceGemm(16, 6, 64)
 
@@ -102,7 +102,7 @@ def test_html() -> None:
     kernel = tw.compile(PROBLEM)
     reader = read(kernel._repr_html_())
     assert set(reader.tags) == {"div", "code", "table", "tr", "th", "td", "details", "summary", "pre"}
-    assert {name for name, _ in reader.attributes} == {"style"}
+    assert {name for name, _ in reader.attributes} == {"scope", "style"}
     assert reader.texts["code"] == [kernel.name]
     facts = dict(zip(reader.texts["th"], reader.texts["td"], strict=True))
     assert facts["flops"] == "12,288"

@@ -27,7 +27,7 @@ FUNCTIONS = sorted(
     for name in public_callables()
     if not inspect.isclass(getattr(tw, name))
     and name not in {"accelerate", "explain", "get_num_threads", "install", "installed", "show_calls"}
-    and name not in {"targets", "uninstall"}
+    and name not in {"show_config", "targets", "uninstall"}
 )
 
 

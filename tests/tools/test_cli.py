@@ -68,8 +68,8 @@ def test_import_does_not_load_the_command_line() -> None:
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command and group, with the words that name it."""
     yield path, command
-    for name, below in getattr(command, "commands", {}).items():
-        yield from commands(below, (*path, name))
+    for name in command.list_commands(None) if hasattr(command, "list_commands") else ():
+        yield from commands(command.get_command(None, name), (*path, name))
 
 
 COMMANDS = dict(commands(get_command(app)))
@@ -92,6 +92,17 @@ def test_help_shows_what_was_written(path: tuple[str, ...]) -> None:
         for word in source.split():
             assert word in shown, word
     assert not re.search(r"\bseed 0|the seed's", text), "cites a document that readers do not have"
+
+
+@looped("path", COMMANDS)
+def test_help_is_readable_in_a_narrow_terminal(path: tuple[str, ...]) -> None:
+    result = runner.invoke(app, [*path, "--help"], env={"COLUMNS": "40", "TERMINAL_WIDTH": "40"})
+    assert result.exit_code == 0, result.output
+    assert "--help" in result.stdout
+
+
+def test_commands_of_every_operation_have_help() -> None:
+    assert {("emit", "gemm"), ("emit", "attention"), ("emit", "library"), ("cache", "show")} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("path", [path for path, command in COMMANDS.items() if hasattr(command, "commands")])

@@ -134,7 +134,7 @@ contraction = tw.einsum_contraction("ij,jk->ik", (2, 3), (3, 4), main="gemm", fi
 print(tw.schedule(contraction, tw.machine("avx2")).dimensions)
 print(tw.compile_einsum("ij,jk->ik", x, (4, 4), order="C")(x, y).shape)
 print(tw.einsum_tree("[0,1],[1,2]->[0,2]", (2, 3, 4))(x, y))
-print(tw.explain(tw.matmul, x, y), tw.show_calls(), tw.targets(), tw.get_num_threads())
+print(tw.explain(tw.matmul, x, y), tw.show_calls(), tw.show_config(), tw.targets(), tw.get_num_threads())
 tw.set_num_threads(2)
 tw.install()
 tw.uninstall()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.calls")
 
 
 class afterwards:  # noqa: N801 - a context like those of contextlib

@@ -16,7 +16,7 @@ from tilewright.spec.arguments import MOST_AXES, array_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.calls")
 
 #: NumPy's functions, saved when the package is imported: programs may replace them by this package's.
 NUMPY: dict[str, Callable[..., Any]] = {

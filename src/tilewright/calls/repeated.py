@@ -27,6 +27,7 @@ from tilewright.errors import TilewrightError
 from tilewright.errors.callers import name_caller
 from tilewright.llvm.builtin import Builtin, address_of, define_method, make_method
 from tilewright.llvm.quick import quick_code
+from tilewright.notebook import columns_table, entry
 from tilewright.preparing import Section, once, preparing
 from tilewright.recorder import current, recordings
 from tilewright.threads.lifetime import reset_after_forks
@@ -361,6 +362,16 @@ class CallCounts(tuple[CallCount, ...]):
     """The calls of this process, a function each; prints as a table."""
 
     __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        rows = []
+        for one in self:
+            reasons = "; ".join(f"{count} x {reason}" for reason, count in one.python.items())
+            counts = (one.repeated, one.first, sum(one.python.values()))
+            rows.append((one.function, *map(str, counts), reasons))
+        columns = ("function", "repeated", "first", "Python", "why Python")
+        return entry("tilewright.show_calls()", columns_table(columns, rows))
 
     def __str__(self) -> str:
         lines = [f"{'function':<20} {'repeated':>10} {'first':>8} {'Python':>8}"]

@@ -21,8 +21,60 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.text import print_condition
 from tilewright.ir.trace import Decision, trace
+from tilewright.notebook import columns_table, entry, facts_table
 from tilewright.records import dataclass
 from tilewright.threads.pool import TEAM_WORK, wanted_threads
+
+
+@dataclass(frozen=True)
+class Considered:
+    """One strategy that was considered for a call.
+
+    Attributes
+    ----------
+    strategy : what it does, in words.
+    taken : whether it is taken, by all of the call or a part of it.
+    reason : why it is, or is not.
+    cycles : predicted cycles; None where it cannot compute the call, or no model predicts it.
+    per : what the cycles are of: "" for the whole call, or such as "a key".
+
+    Examples
+    --------
+    >>> print(Considered("in place", taken=True, reason="the fewest cycles", cycles=1200))
+    taken                1,200 cycles  in place
+      the fewest cycles
+    """
+
+    strategy: str
+    taken: bool
+    reason: str
+    cycles: float | None = None
+    per: str = ""
+
+    @property
+    def mark(self) -> str:
+        """Whether it is taken, as one word."""
+        return "taken" if self.taken else "not taken"
+
+    @property
+    def cost(self) -> str:
+        """The prediction in words; "" where there is none."""
+        if self.cycles is None:
+            return ""
+        return f"{self.cycles:,.0f} cycles" + (f" {self.per}" if self.per else "")
+
+    @property
+    def decision(self) -> str:
+        """One line: an answer, the strategy and its cost."""
+        cost = "" if self.cycles is None else f": {self.cost} estimated"
+        return f"{'yes' if self.taken else 'no '}  {self.strategy}{cost}"
+
+    def __str__(self) -> str:
+        return f"{self.mark:<9} {self.cost:>{_COST_WIDTH}}  {self.strategy}\n  {self.reason}"
+
+
+#: Letters that a predicted cost takes in a list of strategies: a minute of a core.
+_COST_WIDTH = 23
 
 
 @dataclass(frozen=True)
@@ -37,7 +89,7 @@ class Explanation:
     decisions : each condition it met, with the values it looked at and whether it holds.
     notes : what happens around the kernel: copies, the entry, the batch.
     figures : blocking, flops, bytes.
-    paths : for each path that can compute the product, predicted cycles and whether it is taken.
+    considered : each strategy that was considered: predicted cycles, and why it is taken or not.
     """
 
     subject: str
@@ -46,34 +98,69 @@ class Explanation:
     decisions: tuple[str, ...]
     notes: tuple[str, ...]
     figures: tuple[str, ...]
-    paths: tuple[str, ...] = ()
+    considered: tuple[Considered, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The decisions that `considered` does not say in words."""
+        answers = ("yes ", "no  ") if self.considered else ()
+        return tuple(text for text in self.decisions if not text.startswith(answers))
 
     def __str__(self) -> str:
-        lines = [self.subject, f"  kernel    {self.kernel}", f"  strategy  {self.strategy}"]
+        lines = [self.subject, f"  {'kernel':<11}{self.kernel}", f"  {'strategy':<11}{self.strategy}"]
         for title, entries in (
-            ("because", self.decisions),
-            ("paths", self.paths),
+            ("because", self.reasons),
+            ("considered", [text for one in self.considered for text in str(one).splitlines()]),
             ("around", self.notes),
             ("figures", self.figures),
         ):
-            lines += [f"  {title if not number else '':<9} {entry}" for number, entry in enumerate(entries)]
+            lines += [f"  {title if not number else '':<11}{line}" for number, line in enumerate(entries)]
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        facts = [("kernel", self.kernel), ("strategy", self.strategy)]
+        named = (("because", self.reasons), ("around", self.notes), ("figures", self.figures))
+        facts += [(title, "\n".join(entries)) for title, entries in named if entries]
+        rows = [(one.mark, one.cost, one.strategy, one.reason) for one in self.considered]
+        titles = ("", "predicted", "strategy considered", "because")
+        return entry(self.subject, facts_table(facts), columns_table(titles, rows) if rows else "")
 
 
 #: Rejected strategies that are listed.
 _OTHERS = 3
 
 
-def ranked(strategies: Iterable[str]) -> tuple[str, ...]:
-    """Decisions between strategies: the first one is taken, the next best are rejected.
+def compared(cycles: float, taken: float) -> str:
+    """The predicted cycles of a strategy in terms of those of the one that is taken.
 
-    >>> ranked(["in place: 10 cycles", "copied: 12 cycles"])
-    ('yes  in place: 10 cycles', 'no   copied: 12 cycles')
+    >>> compared(120, 100), compared(300, 100), compared(100, 100), compared(95, 100)
+    ('20% more cycles', '3.0 times the cycles', 'as many cycles', '5% fewer cycles')
     """
-    listed = islice(strategies, 1 + _OTHERS)
-    return tuple(f"{'no ' if number else 'yes'}  {words}" for number, words in enumerate(listed))
+    ratio = cycles / max(taken, 1e-9)
+    if ratio >= 2:
+        return f"{ratio:.1f} times the cycles"
+    percent = f"{abs(ratio - 1):.0%}"
+    if percent == "0%":
+        return "as many cycles"
+    return f"{percent} {'more' if ratio > 1 else 'fewer'} cycles"
+
+
+def by_cost(strategies: Iterable[tuple[str, float, str]]) -> tuple[Considered, ...]:
+    """Strategies between which predicted cycles decide: the first one is taken, the next best are not.
+
+    Parameters
+    ----------
+    strategies : words, cycles, and what else there is to say of each.
+    """
+    listed = list(islice(strategies, 1 + _OTHERS))
+    found = []
+    for number, (words, cycles, more) in enumerate(listed):
+        reason = compared(cycles, listed[0][1]) if number else "the fewest predicted cycles"
+        found.append(Considered(words, not number, "; ".join(filter(None, (reason, more))), cycles))
+    return tuple(found)
 
 
 def strategy_of(program: Program, primitives: tuple[Statement, ...]) -> str:

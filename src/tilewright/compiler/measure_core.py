@@ -38,7 +38,7 @@ from tilewright.settings import read_settings
 from tilewright.spec.dtype import F32
 from tilewright.store import store_for
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.machine")
 
 _NAME = "measure_core"
 

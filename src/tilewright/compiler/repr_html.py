@@ -5,22 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from html import escape
 
 from tilewright.compiler.operation import Compilation
 from tilewright.compiler.registers import RegisterUse
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import runs_on
 from tilewright.macro.blocking import Cover
-
-#: Lines of a text that a notebook shows, and so keeps in its file; the kernel's attribute has them all.
-SHOWN_LINES = 500
-
-#: Colours come from the page, so that light and dark themes both fit; lines are grey on either.
-_LINE = "1px solid rgba(128, 128, 128, 0.4)"
-_TABLE = "border-collapse: collapse; color: inherit; background: transparent"
-_CELL = f"padding: 2px 12px 2px 0; text-align: left; border-bottom: {_LINE}; white-space: pre-wrap"
-_TEXT = f"max-height: 30em; overflow: auto; padding: 4px; border: {_LINE}; color: inherit"
+from tilewright.notebook import entry, facts_table, folded
 
 
 def describe(state: Compilation, registers: RegisterUse | None = None) -> str:
@@ -47,23 +38,8 @@ def describe_html(state: Compilation, registers: RegisterUse, texts: Mapping[str
 
     Self-contained: no scripts, no style sheet, nothing to load; all text is escaped.
     """
-    rows = "".join(
-        f'<tr><th style="{_CELL}">{escape(name)}</th><td style="{_CELL}">{escape(value)}</td></tr>'
-        for name, value in kernel_facts(state, registers)
-    )
-    folded = "".join(_folded(name, text) for name, text in texts.items())
-    head = f"<code>{escape(state.name)}</code>"
-    return f'<div>{head}<table style="{_TABLE}">{rows}</table>{folded}</div>'
-
-
-def _folded(name: str, text: str) -> str:
-    """A text behind its name, the first lines of a long one."""
-    lines = text.splitlines()
-    title = f"{name}, {len(lines)} lines"
-    if len(lines) > SHOWN_LINES:
-        title += f", the first {SHOWN_LINES}; print(kernel.{name}) for all"
-    shown = escape("\n".join(lines[:SHOWN_LINES]))
-    return f'<details><summary>{title}</summary><pre style="{_TEXT}">{shown}</pre></details>'
+    parts = [folded(name, text, f"print(kernel.{name}) for all") for name, text in texts.items()]
+    return entry(state.name, facts_table(kernel_facts(state, registers)), *parts)
 
 
 def kernel_facts(state: Compilation, registers: RegisterUse | None) -> Iterator[tuple[str, str]]:

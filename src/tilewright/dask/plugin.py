@@ -20,7 +20,7 @@ from tilewright.settings import read_settings
 from tilewright.spec.arguments import check_flag
 from tilewright.threads.pool import check_threads, get_num_threads, set_num_threads
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.dask")
 
 #: The call by which a worker asks others of its host to count again.
 _COUNT = "tilewright_count"

@@ -22,7 +22,7 @@ from tilewright.llvm.object_cache import exchange, key_of
 from tilewright.machine.host import host_machine
 from tilewright.store import MOST_OBJECT_BYTES, object_cache
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.dask")
 
 #: Names of the calls that workers answer.
 GIVE_ALL, GIVE_ONE = "tilewright_objects", "tilewright_object"

@@ -107,7 +107,9 @@ from tilewright.errors.graphs import (
 )
 from tilewright.errors.interpreter import (
     CallsThroughPython as CallsThroughPython,
+    DeprecatedName as DeprecatedName,
     InstallRefused as InstallRefused,
+    TilewrightWarning as TilewrightWarning,
 )
 from tilewright.errors.jax import (
     JaxInterfaceUnknown as JaxInterfaceUnknown,

@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.errors import GraphDtype, GraphInput, GraphOperand, GraphShape, GraphWithoutOutput, shown
 from tilewright.graph.arguments import check_axes, check_axis, check_constant, check_shape, check_values
 from tilewright.graph.compiled import CompiledGraph, compile_network
-from tilewright.graph.drawing import draw
+from tilewright.graph.drawing import Shown, draw, graph_text
 from tilewright.graph.dtypes import graph_dtype
 from tilewright.graph.network import Network, check_written, without_dead
 from tilewright.graph.nodes.attention import BESIDE, AttentionNode
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from tilewright.typing import CausalName, ElementType
 
 
-class Graph:
+class Graph(Shown):
     """A model: nodes on inputs and weights, built once, compiled once, and run as one call.
 
     Sizes of inputs are integers or names; a name is the same size wherever it occurs, and one compiled graph
@@ -137,6 +137,9 @@ class Graph:
         if not self._outputs:
             raise GraphWithoutOutput
         return without_dead(Network(tuple(self._nodes), tuple(self._outputs)))
+
+    def __repr__(self) -> str:
+        return graph_text("Graph", self._nodes, self._types, self._outputs)
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         """What Dask names tasks by: the nodes and the constants."""

@@ -15,6 +15,7 @@ from tilewright.graph.nodes.products import LinearNode
 from tilewright.graph.plan import plan_memory
 from tilewright.ops.packing.matrix import aligned_empty
 from tilewright.ops.quantized.gptq import second_moments
+from tilewright.progress import Steps
 
 
 class InputStatistics(NamedTuple):
@@ -79,9 +80,11 @@ def input_statistics(network: Network, calls: Sequence[list[Array]], *, moments:
             seen.add(place)
             found[place] = _merged(found.get(place), operands[0], moments=moments)
 
-    for arrays in calls:
-        seen: set[int] = set()
-        run_observed(network, arrays, see)
+    with Steps("run sample calls", len(calls)) as steps:
+        for arrays in calls:
+            seen: set[int] = set()
+            run_observed(network, arrays, see)
+            steps.advance()
     return found
 
 

@@ -20,7 +20,7 @@ from tilewright.calls.repeated import repeated_method
 from tilewright.errors import GraphInput, GraphInputs, UnsupportedArgument
 from tilewright.errors.callers import named_in_errors
 from tilewright.graph.calibration import input_statistics, sample_calls
-from tilewright.graph.drawing import draw
+from tilewright.graph.drawing import Shown, draw, graph_text
 from tilewright.graph.drawn_samples import drawn_inputs, drawn_statistics
 from tilewright.graph.execute import run_network
 from tilewright.graph.network import Network, bind_sizes
@@ -39,7 +39,7 @@ from tilewright.threads.pool import limited
 from tilewright.threads.scratch import ScratchPool
 
 
-class CompiledGraph(Numbered):
+class CompiledGraph(Numbered, Shown):
     """A graph as one function of its inputs.
 
     The first call of each shape runs Python, which plans the memory and prepares every kernel; later calls
@@ -57,9 +57,7 @@ class CompiledGraph(Numbered):
         self._memory, self._owned = _constants_of(network)
 
     def __repr__(self) -> str:
-        declared = ", ".join(f"{node.label}: {self.network.types[at]}" for at, node in self.network.inputs)
-        outputs = ", ".join(name for name, _ in self.network.outputs)
-        return f"<CompiledGraph ({declared}) -> {outputs}, {len(self.network.nodes)} nodes>"
+        return graph_text("CompiledGraph", self.network.nodes, self.network.types, self.network.outputs)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (network_bytes(self.network),)

@@ -6,10 +6,13 @@ import os
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
-from tilewright.errors import GraphNotWritable
+from tilewright.errors import GraphNotWritable, GraphWithoutOutput
 from tilewright.graph.network import Network
+from tilewright.graph.nodes.base import Node, ValueType
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
+from tilewright.notebook import entry
 from tilewright.records import dataclass
 from tilewright.spec.arguments import check_path
 
@@ -161,3 +164,52 @@ def _drawn(box: _Box, network: Network) -> list[str]:
         style = f'text-anchor="middle" font-weight="{weight}"'
         found.append(f'<text x="{box.middle:.0f}" y="{box.y + y:.0f}" {style}>{escape(line)}</text>')
     return found
+
+
+#: Nodes of the largest graph that a notebook shows as a picture, and so keeps in its file.
+MOST_SHOWN_NODES = 400
+#: Letters of the longest text of a graph: ten lines of a terminal.
+_MOST_LETTERS = 800
+
+
+def shortened(text: str) -> str:
+    """A text that fits a screen: the middle of a long one is left out.
+
+    >>> len(shortened("a" * 10_000)) <= 800
+    True
+    """
+    if len(text) <= _MOST_LETTERS:
+        return text
+    half = _MOST_LETTERS // 2 - 5
+    return f"{text[:half]} ... {text[-half:]}"
+
+
+def graph_text(
+    kind: str, nodes: Sequence[Node], types: Sequence[ValueType], outputs: Sequence[tuple[str, int]]
+) -> str:
+    """A graph in a line: its inputs with their types, its outputs, how many nodes it has."""
+    inputs = [(node.label, types[at]) for at, node in enumerate(nodes) if isinstance(node, InputNode)]
+    declared = ", ".join(f"{label}: {shape}" for label, shape in inputs)
+    named = ", ".join(name for name, _ in outputs) or "no output yet"
+    return shortened(f"<{kind} ({declared}) -> {named}, {len(nodes)} nodes>")
+
+
+class Shown:
+    """A graph that notebooks show as its picture."""
+
+    __slots__ = ()
+
+    network: Any
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002
+        """Text, a picture in a frame, and the picture by itself for programs that print pages."""
+        found = {"text/plain": repr(self)}
+        try:
+            network: Network = self.network
+        except GraphWithoutOutput:
+            return found
+        if len(network.nodes) > MOST_SHOWN_NODES:
+            return found
+        picture = svg_of(network)
+        frame = f'<div style="max-height: 40em; overflow: auto">{picture}</div>'
+        return found | {"text/html": entry(repr(self), frame), "image/svg+xml": picture}

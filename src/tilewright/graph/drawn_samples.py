@@ -33,7 +33,7 @@ _VIEWS = (CastNode, ExpandNode, ReshapeNode, SliceNode, TransposeNode)
 _COUNTED = {"cu_seqlens_q": 0, "cu_seqlens_k": 1, "q_lengths": 0, "kv_lengths": 1}
 _OFFSETS = ("cu_seqlens_q", "cu_seqlens_k")
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.graph")
 
 
 def drawn_inputs(network: Network) -> list[Array] | None:

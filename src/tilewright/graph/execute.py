@@ -15,6 +15,7 @@ from tilewright.graph.nodes.base import moved
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
 from tilewright.graph.plan import MemoryPlan, Placement
 from tilewright.graph.sizes import Sizes
+from tilewright.progress import Steps
 
 
 class _Memory:
@@ -52,7 +53,21 @@ def run_network(
     arena : the address of ``plan.arena_bytes`` bytes of scratch.
     see : gets the position and the operands of each node that computes, before it runs.
     """
-    memory, given = _Memory(arena, plan.arena_bytes), iter(inputs)
+    with Steps("prepare kernels", len(network.nodes)) as steps:
+        return _run(network, plan, inputs, sizes, _Memory(arena, plan.arena_bytes), see, steps.advance)
+
+
+def _run(
+    network: Network,
+    plan: MemoryPlan,
+    inputs: Sequence[Array],
+    sizes: Sizes,
+    memory: _Memory,
+    see: Callable[[int, Sequence[Any]], None] | None,
+    on_step: Callable[[], None],
+) -> tuple[Array, ...]:
+    """The same with memory for values; `on_step` is called after each node."""
+    given = iter(inputs)
     values: list[Any] = []
     for node, placement in zip(network.nodes, plan.placements, strict=True):
         operands = [values[operand] for operand in node.operands]
@@ -69,6 +84,7 @@ def run_network(
             if out.size:
                 node.run(operands, out, sizes)
             values.append(out)
+        on_step()
     found = []
     for place, (_, at) in enumerate(network.outputs):
         value = values[at]

@@ -29,7 +29,7 @@ from tilewright.spec.problem import Layout
 from tilewright.threads.pool import thread_pool
 from tilewright.threads.scratch import ScratchPool
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.install")
 
 #: What compilers, imports and the system raise; anything else comes from a signal handler.
 _FAILURES = (TilewrightError, RuntimeError, MemoryError, ImportError, OSError)

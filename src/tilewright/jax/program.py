@@ -21,7 +21,7 @@ from tilewright.jax.handler_code import ProgramField
 from tilewright.jax.problem import Call, Problem
 from tilewright.llvm.quick import quick_code
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.jax")
 
 #: The functions that problems call, and their Python halves, whose kernels a recording sees.
 FUNCTIONS: dict[str, Call] = {

@@ -19,7 +19,7 @@ from tilewright.machine.cores import Core, VectorRates
 from tilewright.records import dataclass
 from tilewright.store import ObjectCache
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.machine")
 
 #: Changes with what is measured and how, so that results of other versions are measured again.
 MEASURE_VERSION = 1

@@ -30,7 +30,7 @@ SUFFIX = ".json"
 #: The file that writers lock.
 _LOCK = ".tilewright-tuning.lock"
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.machine")
 
 
 class TuningFile:

@@ -15,6 +15,7 @@ from tilewright.calls.compile import compile_problem
 from tilewright.calls.exchange import exchanged
 from tilewright.calls.repeated import as_served, is_repeated, path_of
 from tilewright.compiler.explanation import (
+    Considered,
     Explanation,
     decision_text,
     figures_text,
@@ -29,9 +30,9 @@ from tilewright.ops.contraction.explain import explain_contraction
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.einsum.explain import explain_einsum
 from tilewright.ops.elementwise.explain import explain_function
-from tilewright.ops.gemm.paths import path_texts
+from tilewright.ops.gemm.paths import considered_paths
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.matmul.explain import explain_matmul, fused, gemm_trace, packed_strategy
+from tilewright.ops.matmul.explain import explain_linear, explain_matmul, fused, gemm_trace, packed_strategy
 from tilewright.ops.triangular.explain import explain_triangles
 from tilewright.spec.operations import OPS
 from tilewright.spec.problem import Layout
@@ -58,7 +59,7 @@ def explain_problem(problem: Problem, target: Any = None) -> Explanation:
     if isinstance(problem, Gemm):
         notes += fused(problem.epilogue)
     decisions: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
+    considered: tuple[Considered, ...] = ()
     if sizes is not None:
         way = gemm_trace(kernel, sizes, 1.0, 0.0)
         decisions, strategy = (
@@ -66,7 +67,7 @@ def explain_problem(problem: Problem, target: Any = None) -> Explanation:
             strategy_of(kernel.nest, way.primitives),
         )
         if isinstance(problem, Gemm):
-            paths = path_texts(problem, kernel.machine, sizes)
+            considered = considered_paths(problem, kernel.machine, sizes)
         if isinstance(problem, Gemm) and problem.packed:
             strategy = packed_strategy(problem, way.primitives)
         notes.append("with alpha = 1, beta = 0 and tight leading dimensions")
@@ -77,12 +78,13 @@ def explain_problem(problem: Problem, target: Any = None) -> Explanation:
     else:
         strategy = kernel_strategy(kernel.compilation)
     figures = figures_text(kernel, kernel.flops, kernel.problem.bytes)
-    return Explanation(repr(problem), kernel.name, strategy, decisions, tuple(notes), figures, paths)
+    return Explanation(repr(problem), kernel.name, strategy, decisions, tuple(notes), figures, considered)
 
 
 #: Functions that have explanations of their own, by name.
 CALLS: dict[str, Callable[..., Explanation]] = {
     "matmul": explain_matmul,
+    "linear": explain_linear,
     "einsum": explain_einsum,
     "attention": explain_attention,
     "syrk": partial(explain_triangles, "syrk"),
@@ -90,7 +92,12 @@ CALLS: dict[str, Callable[..., Explanation]] = {
     "trmm": partial(explain_triangles, "trmm"),
 }
 #: The modules that define these.
-_HOMES = ("tilewright", "tilewright.ops.attention.public", "tilewright.ops.triangular.public")
+_HOMES = (
+    "tilewright",
+    "tilewright.ops.matmul.linear",
+    "tilewright.ops.attention.public",
+    "tilewright.ops.triangular.public",
+)
 #: The modules of functions of rows and of elements, all of which are explained alike.
 _FUNCTIONS = (
     "tilewright.ops.rows.public",

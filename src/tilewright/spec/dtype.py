@@ -93,6 +93,9 @@ class DType:
             unsigned = "u" * (self.kind is Kind.UNSIGNED)
             set_fields(self, llvm_name=self.bits_type, c_name=f"{unsigned}int{self.bits}_t")
 
+    def __repr__(self) -> str:
+        return f"<DType {self.name}>"
+
     def __hash__(self) -> int:
         return hash(self.name)  # problems are keys of caches, and are hashed with their types
 

@@ -290,6 +290,9 @@ class Epilogue:
         if any(isinstance(step, Saturate) for step in self.steps[:-1]):
             raise InvalidChoice(name="epilogue", found=shown(str(self)), allowed="saturate as the last step")
 
+    def __repr__(self) -> str:
+        return f"Epilogue.parse({str(self)!r})"
+
     @classmethod
     def parse(cls, value: Epilogue | str | Iterable[Step] | None) -> Epilogue:
         """The epilogue of a record, of text such as "bias,gelu", of steps, or (None) without any.

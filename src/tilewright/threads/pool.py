@@ -42,7 +42,7 @@ from tilewright.threads.pool_memory import (
 )
 from tilewright.threads.pool_system import Wait, host_wait, imported_symbols
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.threads")
 
 #: Writes the machine code, which a process with the object cache does not need.
 _emit_pool = Late("tilewright.threads.pool_code:emit_pool")

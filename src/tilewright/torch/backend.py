@@ -25,7 +25,7 @@ from tilewright.torch.partition import PREFIX, NodeReport, partitioned
 from tilewright.torch.region import Region, places_of
 from tilewright.torch.rows.table import KEPT
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.torch")
 
 #: Takes the reports of a graph.
 Listener = Callable[[Sequence[NodeReport]], None]

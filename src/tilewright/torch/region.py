@@ -18,7 +18,7 @@ from tilewright.torch.conversion import Converter, is_tensor, type_of_node
 from tilewright.torch.packed import array_of
 from tilewright.torch.sizes import names_in, size_of_torch
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.torch")
 
 #: How often weights may change before they are operands like others: packing takes longer than a product.
 MOST_REPACKED = 16

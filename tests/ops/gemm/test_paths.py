@@ -113,10 +113,37 @@ def test_every_path_computes_the_same_bits() -> None:
             assert np.array_equal(c, expected), path
 
 
-def test_explain_lists_the_paths() -> None:
+def test_explain_names_every_path() -> None:
+    """Each path with its cost and the reason; the condition that fails is told with its values."""
     a, b = np.ones((300, 200), np.float32), np.ones((200, 100), np.float32)
-    paths = tw.explain(tw.matmul, a, b).paths
-    assert sum(text.startswith("taken") for text in paths) == 1
-    cycles = [int(text.split(" cycles")[0].split()[-1].replace(",", "")) for text in paths]
+    first, *others = tw.explain(tw.matmul, a, b).considered
+    assert first.taken
+    assert first.reason.startswith(
+        ("the first path whose condition holds", "its condition holds", "no other")
+    )
+    assert not any(one.taken for one in others)
+    cycles = [one.cycles for one in others if one.cycles is not None]
     assert cycles == sorted(cycles)
-    assert not tw.explain(tw.Gemm(64, 64, 64, strategy="packing")).paths
+    assert {one.strategy for one in (first, *others)} == {
+        path.value for path in GemmPaths.of(PROBLEM, host_machine()).all
+    }
+    for one in others:
+        assert (one.cycles is None) is one.reason.startswith("impossible: needs ")
+    (dots,) = [one for one in others if one.strategy.startswith("dot products")]
+    assert "n == 1" in dots.reason
+    assert "n = 100" in dots.reason
+    assert "cs_a" not in dots.reason, "what holds is not named"
+    assert not tw.explain(tw.Gemm(64, 64, 64, strategy="packing")).considered
+
+
+def test_explain_says_why_a_faster_path_is_not_taken() -> None:
+    """A path before the one that is taken lacks something, one behind it was not tried."""
+    for m, n, k in ((1, 40, 600), (64, 64, 64), (300, 1000, 400), (2000, 2000, 2000)):
+        paths = GemmPaths.of(PROBLEM, host_machine())
+        found = {one.strategy: one for one in paths.considered(Product.contiguous(m, n, k))}
+        place = [found[path.value].taken for path in paths.all].index(True)
+        for number, path in enumerate(paths.all):
+            one = found[path.value]
+            if one.cycles is not None and number != place:
+                assert ("needs " in one.reason) is (number < place), (m, n, k, path)
+                assert "cycles" in one.reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from typing import get_args
 
 import numpy as np
 
@@ -21,11 +22,13 @@ from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.quantized.gptq import shrunk_moments
 from tilewright.ops.quantized.public import pack, quantize_weights
 from tilewright.ops.quantized.quantise import quantized_for
+from tilewright.progress import Steps
 from tilewright.records import dataclass
 from tilewright.spec.weights import Elements, Weights
+from tilewright.typing import GraphPrecision
 
 #: How weights are stored, by the precision that a caller asks for.
-PRECISIONS = ("f32", "bf16", "i8-weights", "i4-weights", "i8-dynamic")
+PRECISIONS: tuple[str, ...] = get_args(GraphPrecision)
 #: Those that sample inputs make more precise.
 CALIBRATED = ("i8-weights", "i4-weights", "i8-dynamic")
 #: Depths that share a scale and a zero point, of weights of 4 bits. The least cosine of MiniLM's embeddings
@@ -144,4 +147,12 @@ def pack_weights(
     statistics = {} if statistics_of is None else statistics_of(network)
     sensitive = attention_projections(network) if precision == "i4-weights" else frozenset()
     balances = column_balances(network, statistics) if precision == "i8-dynamic" else {}
-    return rewritten(network, _WeightPacking(network, precision, statistics, sensitive, balances).change)
+    packing = _WeightPacking(network, precision, statistics, sensitive, balances)
+    with Steps("pack weights", len(network.nodes)) as steps:
+
+        def change(rewriter: Rewriter, at: int) -> int | None:
+            found = packing.change(rewriter, at)
+            steps.advance()
+            return found
+
+        return rewritten(network, change)

@@ -47,7 +47,7 @@ PLAIN_LOOKUPS: tuple[object, ...] = (object.__getattribute__, types.ModuleType._
 #: Letters for dimensions whose loop variables are longer than one letter.
 LETTERS = "ijklmnpqrstuvwxyzabcdefgho"
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.loops")
 
 
 class NestCall:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tilewright.ops.attention.problem import MASK_DTYPES, MAX_HEAD
 from tilewright.records import dataclass
 from tilewright.spec.arguments import check_flag, check_integer
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import F32, DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.problem import RunTimeSizes
 from tilewright.spec.records import set_fields
@@ -52,6 +53,7 @@ class AttentionBackward(RunTimeSizes):
     """
 
     operation: ClassVar[str] = "attention_backward"
+    __repr__ = constructor_text
     head_dim: int
     value_dim: int
     dtype: DType

@@ -28,7 +28,7 @@ from tilewright.recorder import current
 from tilewright.spec.arguments import check_flag, parse_choice
 from tilewright.typing import AttentionStrategyName
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.calls")
 
 #: What few calls need.
 _log_sum_exp = Late("tilewright.ops.attention.log_sum_exp:log_sum_exp")

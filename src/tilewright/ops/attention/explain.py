@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.compiler.explanation import Explanation
+from tilewright.compiler.explanation import Considered, Explanation, compared
 from tilewright.machine.host import host_machine
 from tilewright.ops.attention.call import AttentionStrategy, Part, choose, kernel_of
 from tilewright.ops.attention.decode import attention_cost
@@ -61,6 +61,38 @@ def _reasons(prepared: PreparedAttention, part: Part, wanted: AttentionStrategy)
     )
 
 
+def _considered(prepared: PreparedAttention, part: Part, wanted: AttentionStrategy) -> tuple[Considered, ...]:
+    """Each strategy for some sequences, the one that is taken first."""
+    call, problem = part.call, prepared.problem
+    if problem is None:
+        return ()
+    group = call.q.shape[1] // max(call.k.shape[1], 1)
+    found = attention_cost(problem, host_machine(), call.queries, group)
+    cycles = {
+        AttentionStrategy.BLOCKS: found.blocks,
+        AttentionStrategy.DECODE: found.decode,
+        AttentionStrategy.UNFUSED: found.unfused,
+    }
+    adjacent = all(array.strides[3] == array.itemsize for array in (call.k, call.v))
+
+    def reason(one: AttentionStrategy) -> str:
+        if one is part.strategy:
+            if one is wanted:
+                return f"strategy={one.value!r} was requested"
+            return "the fewest predicted cycles" if adjacent else "keys or values are packed by this one"
+        ranking = compared(cycles[one], cycles[part.strategy])
+        if wanted is part.strategy:
+            return f"not requested; {ranking}"
+        if one is AttentionStrategy.DECODE and not adjacent:
+            return f"needs keys and values that are contiguous along the head; {ranking}"
+        return f"on request only; {ranking}" if one is AttentionStrategy.UNFUSED else ranking
+
+    order = sorted(cycles, key=lambda one: (one is not part.strategy, cycles[one]))
+    return tuple(
+        Considered(_WORDS[one], one is part.strategy, reason(one), cycles[one], "a key") for one in order
+    )
+
+
 def explain_attention(q: Any, k: Any, v: Any, *, threads: int | None = None, **options: Any) -> Explanation:
     """Explain how ``attention(q, k, v, **options)`` runs, without computing it."""
     out = options.pop("out", None)
@@ -101,6 +133,7 @@ def explain_attention(q: Any, k: Any, v: Any, *, threads: int | None = None, **o
             names.append(kernel.name)
             figures.append(repr(kernel.blocking))
     figures.append(f"{2 * work:,} flops")
+    considered = tuple(one for part in parts for one in _considered(prepared, part, wanted))
     return Explanation(
         subject,
         " and ".join(names),
@@ -108,4 +141,5 @@ def explain_attention(q: Any, k: Any, v: Any, *, threads: int | None = None, **o
         tuple(reason for part in parts for reason in _reasons(prepared, part, wanted)),
         tuple(notes),
         tuple(figures),
+        considered,
     )

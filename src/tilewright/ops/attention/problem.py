@@ -10,6 +10,7 @@ from typing import get_args
 from tilewright.errors import UnsupportedDtype
 from tilewright.records import dataclass
 from tilewright.spec.arguments import check_flag, check_integer, parse_choice
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import F32, I8, U8, DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.problem import RunTimeSizes
 from tilewright.spec.records import set_fields
@@ -67,6 +68,7 @@ class Attention(RunTimeSizes):
     (64, 'f32')
     """
 
+    __repr__ = constructor_text
     head_dim: int
     value_dim: int
     dtype: DType

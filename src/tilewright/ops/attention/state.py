@@ -56,6 +56,12 @@ class AttentionState(_StateArrays):
         """The state with other arrays, in the same layout."""
         return AttentionState(*super()._replace(**changes), layout=self.layout)
 
+    def __repr__(self) -> str:
+        rows, columns = self.row_max.shape, self.out.shape[-1:]
+        return (
+            f"<AttentionState of rows {rows}, {columns[0]} columns, {self.out.dtype}, layout {self.layout}>"
+        )
+
     @property
     def lse(self) -> Array:
         """The logarithm of each row's sum of exponentials, (batch, heads, queries) in every layout.

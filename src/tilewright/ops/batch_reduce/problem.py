@@ -11,6 +11,7 @@ from tilewright.cached import cached_property
 from tilewright.errors import InvalidChoice, shown
 from tilewright.records import dataclass
 from tilewright.spec.arguments import as_number, check_integer, parse_choice
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, Operand, ProductTypes, exact_dtype
 from tilewright.spec.records import set_fields
@@ -59,6 +60,7 @@ class BatchReduceGemm:
     """
 
     operation: ClassVar[str] = "brgemm"
+    __repr__ = constructor_text
     m: int
     n: int
     k: int

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tilewright.records import dataclass
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.binary_functions import BinaryOp, binary_meaning
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.epilogue import ACTIVATIONS
 from tilewright.spec.functions import UnaryOp
@@ -47,6 +48,7 @@ class BinaryFunction(RunTimeSizes):
     """
 
     operation: ClassVar[str] = "binary"
+    __repr__ = constructor_text
     op: BinaryOp
     dtype: DType
     activation: UnaryOp | None

@@ -11,6 +11,7 @@ from tilewright.cached import cached_property
 from tilewright.errors import InvalidSize, UnsupportedDtype
 from tilewright.records import dataclass
 from tilewright.spec.arguments import check_flag, check_integer, check_items, parse_choice
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import GEMM_DTYPES, DType, Kind, parse_dtype
 from tilewright.spec.epilogue import ACTIVATIONS, Activation, Bias, Epilogue, Step
 from tilewright.spec.functions import UnaryOp
@@ -50,6 +51,7 @@ class LinearChain:
     """
 
     operation: ClassVar[str] = "chain"
+    __repr__ = constructor_text
     sizes: tuple[int, ...]
     activations: tuple[UnaryOp | None, ...]
     dtype: DType

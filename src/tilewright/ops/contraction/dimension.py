@@ -8,6 +8,7 @@ from typing import Any, get_args
 from tilewright.errors import ContractionDimension
 from tilewright.records import dataclass
 from tilewright.spec.arguments import check_size, check_stride, parse_choice
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.records import set_fields
 from tilewright.spec.roles import DimensionRole
 from tilewright.typing import DimensionRoleName, ExecutionName
@@ -46,6 +47,7 @@ class Dimension:
     m primitive 32 in0=1 in1=0 out=1
     """
 
+    __repr__ = constructor_text
     type: DimensionRole
     execution: ExecutionType
     size: int | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.calls.compile import compile_problem
-from tilewright.compiler.explanation import Explanation, ranked
+from tilewright.compiler.explanation import Considered, Explanation, by_cost
 from tilewright.compiler.target import resolve_target
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.dimension import ExecutionType
@@ -38,8 +38,11 @@ def explain_contraction(problem: Contraction, target: str | Machine | None = Non
         figures.append(f"{found.flops:,} flops, {found.bytes:,} bytes at least")
         if not found.is_unary:
             figures.append(_estimated(found, machine))
-    decisions = () if problem.is_scheduled or problem.is_unary or problem.is_open else _ways(problem, machine)
-    return Explanation(head, kernel.name, strategy_of(found), decisions, tuple(notes), tuple(figures))
+    given = problem.is_scheduled or problem.is_unary or problem.is_open
+    considered = () if given else _considered(problem, machine)
+    decisions = tuple(one.decision for one in considered)
+    strategy = strategy_of(found)
+    return Explanation(head, kernel.name, strategy, decisions, tuple(notes), tuple(figures), considered)
 
 
 def strategy_of(contraction: Contraction) -> str:
@@ -60,10 +63,12 @@ def strategy_of(contraction: Contraction) -> str:
     return f"{'; '.join(parts)}: {words}" if parts else words
 
 
-def _ways(problem: Contraction, machine: Machine) -> tuple[str, ...]:
-    """The way that is taken, and the next best ones."""
+def _considered(problem: Contraction, machine: Machine) -> tuple[Considered, ...]:
+    """The schedule that is taken, and the next best ones."""
     found = (reorder(block(way, machine), machine) for way in ways(fuse(problem, machine), machine))
-    return ranked(f"{_dimensions(way)}: {_estimated(way, machine)}" for way in found)
+    return by_cost(
+        (_dimensions(way), estimate(way, machine).cycles, _estimated(way, machine)) for way in found
+    )
 
 
 def _dimensions(way: Contraction) -> str:

@@ -29,6 +29,7 @@ from tilewright.ops.contraction.text import CHOICES, parse_contraction, print_co
 from tilewright.ops.unary.problem import check_unary_dtype
 from tilewright.records import dataclass
 from tilewright.spec.arguments import MAX_SIZE, check_items, parse_choice, unchecked
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import DType, accumulator, parse_dtype
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import UnaryOp, meaning
@@ -90,6 +91,7 @@ class Contraction:
     """
 
     operation: ClassVar[str] = "contraction"
+    __repr__ = constructor_text
     dimensions: tuple[Dimension, ...]
     dtype: DType
     in1_dtype: DType

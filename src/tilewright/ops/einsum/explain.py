@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array
-from tilewright.compiler.explanation import Explanation, ranked, thread_note
+from tilewright.compiler.explanation import Considered, Explanation, by_cost, thread_note
 from tilewright.compiler.operation import kernel_name
 from tilewright.machine.host import host_machine
 from tilewright.ops.contraction.problem import table_contraction
@@ -50,14 +50,14 @@ class Told(NamedTuple):
     made : an array of the shape and strides of what it makes, of memory that is never touched.
     words : how it runs.
     kernel : its name; "" where there is none.
-    decisions : the ways that were looked at.
+    considered : the strategies for the step.
     work : multiply-adds.
     """
 
     made: Array
     words: str
     kernel: str = ""
-    decisions: tuple[str, ...] = ()
+    considered: tuple[Considered, ...] = ()
     work: int = 0
 
 
@@ -90,6 +90,7 @@ def _explain(subscripts: Any, given: Sequence[Any], keywords: dict[str, Any]) ->
         *(one.words for one in steps if len(steps) > 1),
         *([thread_note(largest.work)] if largest else []),
     ]
+    considered = tuple(strategy for one in steps for strategy in one.considered)
     flops = 2 * sum(one.work for one in steps)
     moved = sum(array.nbytes for array in arrays) + prod(plan.shape) * types.result.itemsize
     shapes = " ".join(str(array.shape) for array in arrays)
@@ -97,9 +98,10 @@ def _explain(subscripts: Any, given: Sequence[Any], keywords: dict[str, Any]) ->
         f"einsum {text} of {shapes} in {types.result}",
         (largest or told[0]).kernel or "none",
         _strategy(plan, told, steps),
-        tuple(line for one in steps for line in one.decisions),
+        tuple(one.decision for one in considered),
         tuple(notes),
         (f"{flops:,} flops, {moved:,} bytes at least",),
+        considered,
     )
 
 
@@ -152,7 +154,7 @@ def _met(step: PairStep, seen: Sequence[Array], dtype: np.dtype[Any]) -> Told:
     a, b = seen[step.left], seen[step.right]
     problem = PairProblem.of(step.labels, a, b)
     work, name = prod(problem.sizes.values()), "{},{}->{}".format(*step.labels)
-    decisions = _decisions(name, problem) if problem.roles.summed else ()
+    considered = _considered(name, problem) if problem.roles.summed else ()
     match plan_pair(problem):
         case ProductsCall() as call:
             kernel = kernel_name(call.problem, host_machine().isa.name)
@@ -161,12 +163,12 @@ def _met(step: PairStep, seen: Sequence[Array], dtype: np.dtype[Any]) -> Told:
         case TablePair():
             kernel = kernel_name(table_contraction(find_dtype(a.dtype)), host_machine().isa.name)
             words = f"{name} {PairMethod.TABLES.value}: five loops around operands packed through tables"
-            return Told(_untouched(problem.shape, dtype), words, kernel, decisions, work)
+            return Told(_untouched(problem.shape, dtype), words, kernel, considered, work)
         case MatmulPair() as views:
             made = views.result.of(_untouched(views.result.product, dtype))
             if views.by_elements:
                 return Told(made, f"{name} {PairMethod.ELEMENTS.value}: NumPy", "", (), work)
-            return Told(made, *_by_matmul(name, views, a, b), decisions, work)
+            return Told(made, *_by_matmul(name, views, a, b), considered, work)
 
 
 def _by_matmul(name: str, pair: MatmulPair, a: Array, b: Array) -> tuple[str, str]:
@@ -190,10 +192,10 @@ def _seen(view: MatrixView, array: Array) -> Array:
     return _untouched(view.shape or shape, array.dtype)
 
 
-def _decisions(name: str, problem: PairProblem) -> tuple[str, ...]:
-    """The ways to multiply a pair, the one that is taken first."""
+def _considered(name: str, problem: PairProblem) -> tuple[Considered, ...]:
+    """The strategies to multiply a pair, the one that is taken first."""
     costs, given = problem.costs, (problem.roles, *problem.axes)
     taken = costs.cheapest(*given)
     others = [strategy for strategy in costs.candidates(*given) if strategy != taken]
     others.sort(key=lambda strategy: strategy.cycles)
-    return ranked(f"{name} {one}: {one.cycles:,.0f} cycles estimated" for one in (taken, *others))
+    return by_cost((f"{name} {one}", one.cycles, "") for one in (taken, *others))

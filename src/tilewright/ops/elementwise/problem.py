@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tilewright.errors import InvalidChoice, shown
 from tilewright.records import dataclass
 from tilewright.spec.arguments import parse_choice
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.problem import RunTimeSizes
@@ -38,6 +39,7 @@ class Elementwise(RunTimeSizes):
     """
 
     operation: ClassVar[str] = "elementwise"
+    __repr__ = constructor_text
     op: UnaryOp
     dtype: DType
 

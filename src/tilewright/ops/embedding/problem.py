@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright.records import dataclass
 from tilewright.spec.arguments import check_flag
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, I8, DType, parse_dtype
 from tilewright.spec.problem import RunTimeSizes
 from tilewright.spec.records import set_fields
@@ -43,6 +44,7 @@ class Embedding(RunTimeSizes):
     """
 
     operation: ClassVar[str] = "embedding"
+    __repr__ = constructor_text
     dtype: DType
     scaled: bool
 

@@ -56,7 +56,7 @@ from tilewright.spec.problem import ProductTypes
 
 Array: TypeAlias = NDArray[Any]
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.calls")
 
 #: Pairs of bytes that are counted in 32 bits.
 _MOST_PAIRS = (1 << 31) - 1

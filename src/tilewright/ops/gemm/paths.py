@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from tilewright.compiler.explanation import Considered, compared
 from tilewright.ir.interpret import Run
+from tilewright.ir.nodes import AllOf, AnyOf
+from tilewright.ir.text import print_condition
+from tilewright.ir.trace import names_in
 from tilewright.machine.machine import Machine
 from tilewright.macro.prediction import CutProduct, Cycles, Path, Product
 from tilewright.ops.gemm.cache_blocks import depth_lets
@@ -89,25 +93,66 @@ class GemmPaths:
         sizes = (getattr(self.nest.sizes, name) for name in Product._fields)
         return self.cut.predict(path, Product(*(run.integer(size, names) for size in sizes)))
 
-    def texts(self, product: Product) -> tuple[str, ...]:
-        """Each possible path, fastest first as predicted: its cycles by part, and which one is taken."""
-        predicted = {path: self.predict(path, product) for path in self.possible(product)}
+    def considered(self, product: Product) -> tuple[Considered, ...]:
+        """Each path: the one that is taken first, then those that could be, fastest first as predicted."""
+        names = self._names(product)
+        possible = self.possible(product)
+        predicted = {path: self.predict(path, product) for path in possible}
         chosen = self.chosen(product)
-        ranked = sorted(predicted.items(), key=lambda one: one[1].total)
-        return tuple(_text(path, cycles, taken=path is chosen) for path, cycles in ranked)
+        ranked = sorted(predicted, key=lambda path: (path is not chosen, predicted[path].total))
+        place = self.all.index(chosen)
+        found = []
+        for path in (*ranked, *(path for path in self.all if path not in predicted)):
+            choice = self.choices[self.all.index(path)]
+            if path not in predicted:
+                assert choice.possible is not None
+                found.append(Considered(path.value, False, f"impossible: {unmet(choice.possible, names)}"))
+                continue
+            cycles = predicted[path]
+            if path is chosen:
+                reason = "the first path whose condition holds" if place else "its condition holds"
+                reason = reason if choice.condition is not None else "no other path's condition holds"
+            else:
+                earlier = self.all.index(path) < place
+                assert choice.condition is not None or not earlier
+                ranking = compared(cycles.total, predicted[chosen].total)
+                why = unmet(choice.condition, names) if choice.condition is not None and earlier else ""
+                reason = f"{why}; {ranking}" if why else f"tried after the one that is taken; {ranking}"
+            found.append(
+                Considered(path.value, path is chosen, f"{reason} ({_shares(cycles)})", cycles.total)
+            )
+        return tuple(found)
 
 
-def _text(path: Path, cycles: Cycles, *, taken: bool) -> str:
-    """One path: its cycles, the shares of what takes at least a hundredth of them, its meaning."""
+def _shares(cycles: Cycles) -> str:
+    """The parts of predicted cycles that take at least a hundredth of them."""
     total = max(cycles.total, 1.0)
     parts = sorted(cycles._asdict().items(), key=lambda part: -part[1])
-    shares = ", ".join(f"{name} {value / total:.0%}" for name, value in parts if value >= total / 100)
-    mark = "taken" if taken else "     "
-    return f"{mark}  {total:>13,.0f} cycles predicted  {path.value} ({shares})"
+    return ", ".join(f"{name} {value / total:.0%}" for name, value in parts if value >= total / 100)
 
 
-def path_texts(problem: Gemm, machine: Machine, sizes: tuple[int, ...]) -> tuple[str, ...]:
-    """What `GemmPaths.texts` says of a problem and sizes; nothing where the problem leaves no choice."""
+def unmet(condition: AnyOf, names: Mapping[str, int]) -> str:
+    """What a condition that does not hold lacks, with values: the comparisons of its nearest alternative.
+
+    >>> from tilewright.ir.nodes import AllOf, Compare, Constant, Name, Relation
+    >>> rows = Compare(Relation.LE, Name("m"), Constant(8))
+    >>> unmet(AnyOf((AllOf((rows,)),)), {"m": 100})
+    'needs m <= 8, m = 100'
+    """
+    run = Run({}, _FACTORS)
+    lacking = [
+        [term for term in conjunction.terms if not run.holds(AnyOf((AllOf((term,)),)), names)]
+        for conjunction in condition.terms
+    ]
+    nearest = min(lacking, key=len)
+    needs = " and ".join(print_condition(AnyOf((AllOf((term,)),))) for term in nearest)
+    mentioned = [name for term in nearest for side in (term.left, term.right) for name in names_in(side)]
+    values = ", ".join(f"{name} = {names[name]}" for name in dict.fromkeys(mentioned))
+    return f"needs {needs}, {values}"
+
+
+def considered_paths(problem: Gemm, machine: Machine, sizes: tuple[int, ...]) -> tuple[Considered, ...]:
+    """`GemmPaths.considered` of a problem and sizes; nothing where the problem leaves no choice."""
     if problem.strategy is not Strategy.AUTO or problem.packed or problem.weights:
         return ()
-    return GemmPaths.of(problem, machine).texts(Product(*sizes))
+    return GemmPaths.of(problem, machine).considered(Product(*sizes))

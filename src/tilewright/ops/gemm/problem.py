@@ -11,6 +11,7 @@ from tilewright.cached import cached_property
 from tilewright.errors import InvalidChoice, InvalidSize, shown
 from tilewright.records import dataclass
 from tilewright.spec.arguments import check_size, parse_choice
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import DType, Use, dtypes_for, parse_dtype
 from tilewright.spec.epilogue import Along, Bias, Epilogue, Residual, Scale, Step, TypedStep
 from tilewright.spec.problem import Layout, Operand, ProductTypes, Strategy, exact_dtype
@@ -61,6 +62,7 @@ class Gemm:
     Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, Algorithm 1.
     """
 
+    __repr__ = constructor_text
     m: int | None
     n: int | None
     k: int | None

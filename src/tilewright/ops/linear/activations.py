@@ -83,6 +83,9 @@ class QuantizedRows(Grouped):
         """Shape of the array that the rows represent."""
         return self.q.shape
 
+    def __repr__(self) -> str:
+        return f"QuantizedRows({'x'.join(map(str, self.shape))}, int8, one scale a row)"
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("quantised rows become an array by a multiplication")

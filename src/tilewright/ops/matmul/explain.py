@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from tilewright.calls.foreign import as_array
 from tilewright.calls.layout import native_entry_possible, why_not_native
 from tilewright.compiler.explanation import Explanation, decision_text, figures_text, strategy_of, thread_note
 from tilewright.compiler.kernel import Kernel
+from tilewright.errors import TilewrightError
 from tilewright.ir.nodes import (
     Pack,
     Statement,
@@ -21,11 +23,12 @@ from tilewright.ops.gemm.epilogue_operands import activation_word
 from tilewright.ops.gemm.kernel import arranged, first_matrices, matmul_kernel
 from tilewright.ops.gemm.native_entry import MOST_AXES
 from tilewright.ops.gemm.operands import product_shapes
-from tilewright.ops.gemm.paths import path_texts
+from tilewright.ops.gemm.paths import considered_paths
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE
 from tilewright.ops.gemm.product_nest import SCALARS
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, fit
+from tilewright.ops.linear.activations import QuantizedRows
 from tilewright.ops.linear.kernel import Wish, find_route
 from tilewright.ops.linear.quantized import weight_route
 from tilewright.ops.packing.matrix import PackedMatrix
@@ -85,6 +88,9 @@ def packed_strategy(problem: Gemm, primitives: tuple[Statement, ...]) -> str:
 def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
     """How a product with a `PackedMatrix` runs; nothing is computed."""
     packed, other = (b, a) if isinstance(b, PackedMatrix) else (a, b)
+    if isinstance(other, QuantizedRows):
+        subject = f"{other!r} @ {packed!r}"
+        return Explanation(subject, "not shown", "not shown for rows of 8-bit integers", (), (), ())
     array = as_array(other, "b" if packed is a else "a")
     along = None if options.get("bias") is None else Along.COLUMN
     wish = Wish(array.dtype, None, along, activation_word(options.get("activation")))
@@ -114,6 +120,30 @@ def explain_matmul(a: Any, b: Any, /, out: Any = None, **options: Any) -> Explan
     """How ``matmul(a, b, out, **options)`` runs; nothing is computed."""
     with limited(options.get("threads")):
         return _explain_matmul(a, b, out, options)
+
+
+def explain_linear(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    activation: Any = None,
+    *,
+    out: Any = None,
+    threads: int | None = None,
+) -> Explanation:
+    """How ``linear(x, weight, bias, activation)`` runs; nothing is computed."""
+    words = {"bias": bias, "activation": activation}
+    options = {name: value for name, value in words.items() if value is not None}
+    packed = isinstance(weight, PackedMatrix)
+    weight = weight if packed else as_array(weight, "weight")
+    shape = weight.shape[::-1] if packed else weight.shape
+    try:
+        found = explain_matmul(x, weight if packed else weight.T, out, threads=threads, **options)
+    except TilewrightError as error:
+        error.rename({"a": "x", "b": "weight"}, b=weight.shape)
+        raise
+    kind = f", packed: {weight!r}" if packed else ""
+    return replace(found, subject=f"linear of {np.shape(x)} by a weight of {shape}{kind}")
 
 
 def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explanation:
@@ -152,5 +182,5 @@ def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explan
     figures = figures_text(kernel, flops, operands * count)
     strategy = strategy_of(kernel.nest, way.primitives)
     decisions = tuple(map(decision_text, way.decisions))
-    paths = path_texts(kernel.problem, kernel.machine, sizes)
-    return Explanation(subject, kernel.name, strategy, decisions, tuple(notes), figures, paths)
+    considered = considered_paths(kernel.problem, kernel.machine, sizes)
+    return Explanation(subject, kernel.name, strategy, decisions, tuple(notes), figures, considered)

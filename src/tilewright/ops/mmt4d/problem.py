@@ -10,6 +10,7 @@ from tilewright.cached import cached_property
 from tilewright.errors import UnsupportedDtype
 from tilewright.records import dataclass
 from tilewright.spec.arguments import MAX_TILE, check_integer, check_size
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, Operand, ProductTypes, exact_dtype
 from tilewright.spec.records import set_fields
@@ -51,6 +52,7 @@ class Mmt4d:
     """
 
     operation: ClassVar[str] = "mmt4d"
+    __repr__ = constructor_text
     m0: int
     n0: int
     k0: int

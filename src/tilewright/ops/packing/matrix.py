@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from tilewright.errors import ForeignPacked, InvalidOperand, InvalidSequence, shown
 from tilewright.macro.packing import PanelForm
+from tilewright.notebook import entry, facts_table
 from tilewright.recorder import Numbered
 from tilewright.records import dataclass
 from tilewright.spec.arguments import check_sizes
@@ -187,6 +188,22 @@ class PackedMatrix(Numbered):
             f"PackedMatrix({rows}x{columns} {kind}, role {self.role}, tiles {lanes}x{kr}{where}, "
             f"{self.nbytes:,} bytes)"
         )
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: what is stored, and how much that saves."""
+        form, weights = self.form, self.form.weights
+        plain = self.shape[0] * self.shape[1] * form.dtype.bits // 8
+        facts = [
+            ("shape", f"{self.shape[0]} x {self.shape[1]} of {form.dtype}, role {form.role}"),
+            ("elements", str(form.panels.storage if weights is None else weights.name)),
+            ("tiles", f"{' x '.join(map(str, self.data4d.shape))}{f' for {form.row}' if form.row else ''}"),
+            (
+                "beside",
+                ", ".join(f"{name} {array.shape}" for name, array in self.vectors.items()) or "nothing",
+            ),
+            ("bytes", f"{self.nbytes:,}, {self.nbytes / max(plain, 1):.0%} of the matrix as it was"),
+        ]
+        return entry(repr(self), facts_table(facts))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PackedMatrix):

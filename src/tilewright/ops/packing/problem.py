@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from tilewright.records import dataclass
 from tilewright.spec.arguments import parse_choice
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import GEMM_DTYPES, DType, accumulator, parse_dtype
 from tilewright.spec.problem import Layout, Operand, ProductTypes, Role
 from tilewright.spec.records import set_fields
@@ -38,6 +39,7 @@ class Packing:
     """
 
     operation: ClassVar[str] = "packing"
+    __repr__ = constructor_text
     role: Role
     dtype: DType
     other: DType

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.records import dataclass
 from tilewright.spec.arguments import parse_choice
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.problem import RunTimeSizes
 from tilewright.spec.records import set_fields
@@ -45,6 +46,7 @@ class Rotary(RunTimeSizes):
     """
 
     operation: ClassVar[str] = "rotary"
+    __repr__ = constructor_text
     dtype: DType
     tables: DType
     pairing: Pairing

@@ -9,6 +9,7 @@ import numpy as np
 from tilewright.errors import InvalidChoice, shown
 from tilewright.records import dataclass
 from tilewright.spec.arguments import parse_choice
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.problem import Layout, RunTimeSizes
 from tilewright.spec.records import set_fields
@@ -51,6 +52,7 @@ class RowFunction(RunTimeSizes):
     """
 
     operation: ClassVar[str] = "rows"
+    __repr__ = constructor_text
     op: RowOp
     dtype: DType
     layout: Layout

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args
 from tilewright.errors import InvalidChoice, shown
 from tilewright.records import dataclass
 from tilewright.spec.arguments import as_integer, parse_choice
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import (
     F32,
     DType,
@@ -76,6 +77,7 @@ class SumOfProducts(RunTimeSizes):
     """
 
     operation: ClassVar[str] = "products"
+    __repr__ = constructor_text
     walk: Walk
     factors: int
     dtype: DType

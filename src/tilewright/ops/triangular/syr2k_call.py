@@ -41,7 +41,7 @@ from tilewright.spec.dtype import GEMM_DTYPES
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import MAX_ELEMENTS, Layout, ProductTypes, check_elements
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.calls")
 
 
 def run_symmetric(

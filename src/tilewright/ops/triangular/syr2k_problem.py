@@ -10,6 +10,7 @@ from tilewright.cached import cached_property
 from tilewright.errors import InvalidSize
 from tilewright.records import dataclass
 from tilewright.spec.arguments import check_flag, check_size, parse_choice
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand, ProductTypes, exact_dtype
 from tilewright.spec.records import set_fields
@@ -49,6 +50,7 @@ class Syrk:
     """
 
     operation: ClassVar[str] = "syrk"
+    __repr__ = constructor_text
     n: int | None
     k: int | None
     dtype: DType
@@ -164,6 +166,7 @@ class Syr2k(Syrk):
     """
 
     operation: ClassVar[str] = "syr2k"
+    __repr__ = constructor_text
     b: Layout
 
     def __init__(

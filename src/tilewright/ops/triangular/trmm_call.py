@@ -27,7 +27,7 @@ from tilewright.spec.arguments import check_flag, check_number, parse_choice
 from tilewright.spec.factors import factor
 from tilewright.spec.problem import Layout, ProductTypes, check_elements
 
-logger = logging.getLogger("tilewright")
+logger = logging.getLogger("tilewright.calls")
 
 
 def run_trmm(kernel: Kernel, a: Array, b: Array, c: Array, alpha: complex) -> None:

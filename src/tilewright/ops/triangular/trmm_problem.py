@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.cached import cached_property
 from tilewright.records import dataclass
 from tilewright.spec.arguments import check_flag, check_size, parse_choice
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand, ProductTypes, exact_dtype
 from tilewright.spec.records import set_fields
@@ -54,6 +55,7 @@ class Trmm:
     """
 
     operation: ClassVar[str] = "trmm"
+    __repr__ = constructor_text
     m: int | None
     n: int | None
     dtype: DType

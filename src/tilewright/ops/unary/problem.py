@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tilewright.errors import InvalidChoice, UnsupportedDtype, shown
 from tilewright.records import dataclass
 from tilewright.spec.arguments import check_integer, parse_choice
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import DTYPES, FUNCTION_DTYPES, DType, parse_dtype
 from tilewright.spec.functions import UnaryOp, meaning
 from tilewright.spec.problem import STRIDED_LAYOUTS, Layout, Operand
@@ -74,6 +75,7 @@ class Unary:
     """
 
     operation: ClassVar[str] = "unary"
+    __repr__ = constructor_text
     op: UnaryOp
     m: int | None
     n: int | None

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from tilewright import __version__
 from tilewright.errors import TilewrightError
+from tilewright.tools.cli.exit_codes import ExitCode
 from tilewright.tools.cli.options import MARKUP
 
-#: Exit status of every error that has a class in `errors`.
-ERROR_STATUS = 2
+#: Exceptions that Typer handles: its own, of which `ClickException` has no public name, and `OSError`, where
+#: standard output is closed.
+_HANDLED: tuple[type[BaseException], ...] = (
+    *(typer.Exit, typer.Abort, OSError),
+    *(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"),
+)
+
+#: What a person is asked to do about an error that is none of theirs.
+_REPORT = (
+    "tilewright: this is an error of tilewright itself; please report it, with what is above and the output "
+    "of: tilewright info --config"
+)
 
 #: Command: the Typer app that holds it, and the line about it in `tilewright --help`.
 COMMANDS = {
@@ -83,15 +95,33 @@ class DeferredGroup(TyperGroup):
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Commands and options that begin so; no command is imported for it."""
+        deferred = self.commands
+        self.commands = {name: TyperCommand(name, help=summary) for name, (_, summary) in COMMANDS.items()}
+        try:
+            return super().shell_complete(ctx, incomplete)
+        finally:
+            self.commands = deferred
+
     def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
+        """Run the command; `exit_codes` says how errors end it."""
         try:
             return super().invoke(ctx)
         except TilewrightError as error:
             if ctx.params.get("debug"):
                 raise
             typer.echo(f"tilewright: {error}", err=True)
-            raise typer.Exit(ERROR_STATUS) from None
+            raise typer.Exit(ExitCode.ERROR) from None
+        except KeyboardInterrupt:
+            typer.echo("", err=True)
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+        except _HANDLED:
+            raise
+        except Exception:
+            traceback.print_exc()
+            typer.echo(_REPORT, err=True)
+            raise typer.Exit(ExitCode.BUG) from None
 
 
 app = typer.Typer(
@@ -99,15 +129,14 @@ app = typer.Typer(
     cls=DeferredGroup,
     help="A tensor compiler for CPUs: inspect the machine, measure speed, read generated code.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=MARKUP,
 )
 
 
 def main() -> None:
-    """Entry point of the `tilewright` script."""
-    app()
+    """Entry point of the `tilewright` script, and of `python -m tilewright`."""
+    app(prog_name="tilewright")  # shells complete it by this name
 
 
 def _print_version(wanted: bool) -> None:

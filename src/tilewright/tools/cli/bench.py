@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress, track
 
 from tilewright.compiler.target import resolve_target
 from tilewright.errors import InvalidChoice
 from tilewright.machine.host import detect_host
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.plotting import check_plot_path
+from tilewright.progress import Steps
 from tilewright.spec.arguments import unchecked
 from tilewright.tools.cli import terminal
 from tilewright.tools.cli.options import Dtype, ModelInputs, OutDtype, Precision, group
@@ -138,7 +139,7 @@ def bench_gemm(
     if plot_path is not None:
         check_plot_path(plot_path)
     console = terminal.console()
-    report = measure_with_progress(plan, console)
+    report = measure_with_progress(plan)
     print_report(plan, report, console)
     if json_path is not None:
         terminal.write(json_path, report.to_json())
@@ -157,21 +158,25 @@ def bench_brgemm(
     sample: Annotated[int, typer.Option(min=0, help="With --grid: a random sample of this many.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of that sample.")] = 0,
     csv_path: Annotated[Path | None, typer.Option("--csv", help="Write one line a kernel here.")] = None,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the report here.")] = None,
 ) -> None:
     """Measure batch-reduce kernels of hardcoded sizes.
 
     Kernels run in a compiled loop; the FMA peak is measured next to each.
     """
-    if csv_path is not None:
-        terminal.check_writable(csv_path)
+    for path in (csv_path, json_path):
+        if path is not None:
+            terminal.check_writable(path)
     shapes = tuple(case.sizes for case in parse_sizes(sizes, dtype, "n"))
     if grid:
         shapes = kernels.sample_grid(sample, seed) if sample else tuple(kernels.grid())
     console = terminal.console()
-    rows = [
-        kernels.measure_kernel(BatchReduceGemm(m, n, k, count, unchecked(dtype)), repeat=1 if grid else 9)
-        for m, n, k in track(shapes, description="measure", console=console, transient=True)
-    ]
+    rows = []
+    with Steps("measure", len(shapes), at_once=True) as steps:
+        for m, n, k in shapes:
+            problem = BatchReduceGemm(m, n, k, count, unchecked(dtype))
+            rows.append(kernels.measure_kernel(problem, repeat=1 if grid else 9))
+            steps.advance()
     if not grid:
         lines = [
             (f"{row.m}x{row.n}x{row.k}", f"{row.gflops:.1f}", f"{row.share_of_peak:.1%}") for row in rows
@@ -186,6 +191,9 @@ def bench_brgemm(
     )
     if csv_path is not None:
         kernels.write_csv(rows, csv_path)
+    if json_path is not None:
+        report = {"machine": describe_machine(detect_host()), "rows": [asdict(row) for row in rows]}
+        terminal.write(json_path, terminal.json_text(report))
 
 
 @app.command("attention")
@@ -269,9 +277,8 @@ def bench_transpose(
     if json_path is not None:
         terminal.check_writable(json_path)
     console = terminal.console()
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("check and measure", total=plan.repeat * len(plan.shapes))
-        report = measure_moves(plan, describe_machine(detect_host()), lambda: progress.advance(task))
+    with Steps("check and measure", plan.repeat * len(plan.shapes), at_once=True) as steps:
+        report = measure_moves(plan, describe_machine(detect_host()), steps.advance)
     lines = [
         (
             f"{row.rows}x{row.columns}",

@@ -8,7 +8,8 @@ import typer
 
 from tilewright.settings import parse_bytes
 from tilewright.store import ObjectCache, object_cache
-from tilewright.tools.cli.options import group
+from tilewright.tools.cli import terminal
+from tilewright.tools.cli.options import AsJson, group
 
 app = group("The object cache on disk: show, clear, prune.")
 
@@ -21,15 +22,28 @@ def _object_cache() -> ObjectCache | None:
 
 
 @app.command("show")
-def cache_show() -> None:
+def cache_show(as_json: AsJson = False) -> None:
     """Show the directory of the cache and its size."""
-    found = _object_cache()
-    if found is not None:
+    found = object_cache() if as_json else _object_cache()
+    if as_json:
+        terminal.print_json(None if found is None else _facts(found))
+    elif found is not None:
         entries = found.entries()
         total = sum(entry.size for entry in entries)
         typer.echo(f"directory  {found.directory}")
         typer.echo(f"objects    {len(entries)}")
         typer.echo(f"size       {total} bytes of at most {found.limit_bytes}")
+
+
+def _facts(found: ObjectCache) -> dict[str, object]:
+    """What `cache show` shows, as JSON values."""
+    sizes = [entry.size for entry in found.entries()]
+    return {
+        "directory": str(found.directory),
+        "objects": len(sizes),
+        "bytes": sum(sizes),
+        "limit_bytes": found.limit_bytes,
+    }
 
 
 @app.command("clear")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from enum import Enum
 from inspect import Parameter, Signature, getdoc, signature
 from pathlib import Path
@@ -34,7 +35,7 @@ from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import DType, parse_dtype
 from tilewright.spec.operations import OPS
 from tilewright.tools.cli import terminal
-from tilewright.tools.cli.options import OutDtype, group
+from tilewright.tools.cli.options import OutDtype, complete_target, group
 from tilewright.tools.explore.mca import estimate_kernel, estimate_table
 
 
@@ -73,18 +74,29 @@ class EmitGroup(TyperGroup):
 
 app = group("Write generated code and kernel libraries.", cls=EmitGroup)
 
-_Form = Annotated[str, typer.Option(help="Form to write: tile, llvm, asm, obj or header.")]
+_Form = Annotated[
+    str,
+    typer.Option(
+        help="Form to write: tile, llvm, asm, obj or header.",
+        autocompletion=lambda incomplete: [form for form in _FORMS if form.startswith(incomplete)],
+    ),
+]
 _Stage = Annotated[str | None, typer.Option(help="Write the output of this stage instead.")]
 _Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="File to write; - or none: standard output.")
 ]
-_Target = Annotated[str, typer.Option(help="host, the name of a target, or triple:cpu:+features.")]
+_Target = Annotated[
+    str,
+    typer.Option(help="host, the name of a target, or triple:cpu:+features.", autocompletion=complete_target),
+]
 _Lowering = Annotated[
     str, typer.Option(help="Lowering of tile products: target, or generic (llvm.matrix.multiply).")
 ]
 _Mca = Annotated[
     bool, typer.Option("--mca", help="Print the llvm-mca estimate for the loops over depth instead.")
 ]
+
+_McaJson = Annotated[bool, typer.Option("--json", help="With --mca: print JSON instead of a table.")]
 
 #: What --emit writes: the property of a kernel for each word.
 _FORMS: dict[str, Callable[[Any], str | bytes]] = {
@@ -97,7 +109,12 @@ _FORMS: dict[str, Callable[[Any], str | bytes]] = {
 
 
 _Spec = Annotated[Path | None, typer.Option(help="With --library: a TOML file of [[kernel]] tables.")]
-_Targets = Annotated[str, typer.Option("--target", help="Comma list of targets of one architecture.")]
+_Targets = Annotated[
+    str,
+    typer.Option(
+        "--target", help="Comma list of targets of one architecture.", autocompletion=complete_target
+    ),
+]
 _LibraryForm = Annotated[
     str, typer.Option("--form", help="archive, shared, or objects: one per kernel and target.")
 ]
@@ -255,6 +272,7 @@ _COMMON = {
     "dump": (_Stage, None),
     "lowering": (_Lowering, "target"),
     "mca": (_Mca, False),
+    "json": (_McaJson, False),
     "output": (_Output, None),
 }
 
@@ -269,11 +287,14 @@ def command_of(operation: str) -> Any:
         dump: str | None,
         lowering: str,
         mca: bool,
+        json: bool,
         output: Path | None,
     ) -> None:
         machine = _machine(target, lowering)
+        if json and not mca:
+            raise typer.BadParameter("is for --mca", param_hint="--json")
         if mca:
-            _print_estimate(problem, machine)
+            _print_estimate(problem, machine, as_json=json)
         else:
             _emit(problem, machine, emit, dump, output)
 
@@ -388,8 +409,11 @@ def _emit(problem: Problem, machine: Machine, emit: str, dump: str | None, outpu
         typer.echo(content.rstrip("\n"))
 
 
-def _print_estimate(problem: Problem, machine: Machine) -> None:
-    """What llvm-mca says of the kernel's loops over depth, as a table."""
+def _print_estimate(problem: Problem, machine: Machine, *, as_json: bool) -> None:
+    """What llvm-mca says of the kernel's loops over depth, as a table or as JSON."""
+    if as_json:
+        terminal.print_json(asdict(estimate_kernel(_compile(problem, machine))))
+        return
     terminal.console().print(estimate_table(estimate_kernel(_compile(problem, machine))))
 
 

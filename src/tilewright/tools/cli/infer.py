@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 import tilewright as tw
 from tilewright.tools.cli import terminal
-from tilewright.tools.cli.options import ModelInputs, Precision, group
+from tilewright.tools.cli.options import AsJson, ModelInputs, Precision, group
 from tilewright.tools.explore.model_inputs import read_inputs
 
 app = group()
@@ -25,6 +26,7 @@ def infer(
     ] = None,
     precision: Precision = "f32",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads, at most.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Run an ONNX model on arrays of .npy files.
 
@@ -39,9 +41,19 @@ def infer(
         for name, array in results.items():
             terminal.write_array(output / f"{name.replace('/', '_')}.npy", array)
         return
+    if as_json:
+        terminal.print_json(list(map(_described, results, results.values())))
+        return
     lines = [(name, str(array.dtype), str(array.shape), *_range(array)) for name, array in results.items()]
     columns = ("output", "type", "shape", "least", "largest", "mean")
     terminal.print_table(terminal.console(), str(model), columns, lines)
+
+
+def _described(name: str, array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> dict[str, object]:
+    """One result as JSON values; of an array without elements, or with NaN, there is no range."""
+    numbers = [float(text) if text and math.isfinite(float(text)) else None for text in _range(array)]
+    found: dict[str, object] = dict(zip(("least", "largest", "mean"), numbers, strict=True))
+    return {"output": name, "type": str(array.dtype), "shape": array.shape, **found}
 
 
 def _range(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> tuple[str, str, str]:

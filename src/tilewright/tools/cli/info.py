@@ -13,6 +13,7 @@ from tilewright.calls.layout import why_not_native
 from tilewright.compiler.measure_core import measure_core
 from tilewright.compiler.peak import measure_peak, peak_name
 from tilewright.compiler.pipeline import run_stages
+from tilewright.configuration import show_config
 from tilewright.machine.cores import Core
 from tilewright.machine.host import HostFacts, default_thread_count, detect_host
 from tilewright.machine.isa import Isa
@@ -27,7 +28,7 @@ from tilewright.store import store_for
 from tilewright.threads.pool import pool_facts
 from tilewright.tools.cli import terminal
 from tilewright.tools.cli.options import group
-from tilewright.tools.explore.facts import library_versions, machine_facts
+from tilewright.tools.explore.facts import machine_facts, reported_versions
 
 app = group()
 
@@ -136,7 +137,7 @@ def _collect_info(*, measure: bool) -> Info:
             variable.name: {"value": getattr(settings, variable.field), "meaning": variable.meaning}
             for variable in VARIABLES
         },
-        versions=library_versions(),
+        versions=reported_versions(),
         threads=default_thread_count(settings, facts),
         pool=pool_facts(),
         repeated_calls=f"through Python: {reason}" if (reason := why_not_native()) else "machine code",
@@ -182,8 +183,16 @@ def info(
     measure: Annotated[
         bool, typer.Option("--measure", help="Measure the core now, also one that a table describes.")
     ] = False,
+    config: Annotated[
+        bool,
+        typer.Option("--config", help="Print what a bug report needs: tilewright.show_config()."),
+    ] = False,
 ) -> None:
     """Show this machine, its settings and its measured peak."""
+    if config:
+        shown = show_config()
+        typer.echo(json.dumps(asdict(shown), indent=2) if as_json else str(shown))
+        return
     found = _collect_info(measure=measure)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))

@@ -70,12 +70,15 @@ def optimise_loops(
             "--dump", help="Also write the module before and after the replacement: .shaped.ll, .spliced.ll."
         ),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON; needs -o FILE.")] = False,
 ) -> None:
     """Replace matrix products in LLVM IR by kernels.
 
     Loop nests that are matrix products are replaced, and LLVM's -O3 passes run. Prints a table of the nests:
     replaced, or why not. Nothing is written if anything fails.
     """
+    if as_json and output == Path("-"):
+        raise typer.BadParameter("needs -o FILE: standard output is taken by the module", param_hint="--json")
     form = form_of(output, emit)
     if output == Path("-") and not form.is_text and terminal.is_terminal():
         raise BinaryToTerminal
@@ -86,7 +89,7 @@ def optimise_loops(
         typer.echo(done.content, nl=False)
     else:
         write_file(output, done.content)
-        _print_remarks(done.remarks)
+        _print_remarks(done.remarks, as_json=as_json)
     if dump:
         write_dumps(output, done)
 
@@ -127,8 +130,12 @@ def _loop_options(
     )
 
 
-def _print_remarks(remarks: Sequence[Remark]) -> None:
-    """A row for each nest that multiplies elements, and how many others there are."""
+def _print_remarks(remarks: Sequence[Remark], *, as_json: bool) -> None:
+    """A row for each nest that multiplies elements, and how many others there are; all of them as JSON."""
+    if as_json:
+        found = [{"at": str(one.where), "replaced": one.replaced, "text": one.text} for one in remarks]
+        terminal.print_json(found)
+        return
     shown = [remark for remark in remarks if remark.text != NO_ELEMENTS]
     rows = [(str(one.where), "replaced" if one.replaced else "refused", one.text) for one in shown]
     others = len(remarks) - len(shown)

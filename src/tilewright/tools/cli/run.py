@@ -11,12 +11,10 @@ from typing import Annotated
 import typer
 
 from tilewright.installation.public import install
+from tilewright.tools.cli.exit_codes import ExitCode
 from tilewright.tools.cli.options import group
 
 app = group()
-
-#: Exit status after an exception, and after Control-C, as of Python itself and of shells.
-_FAILED, _INTERRUPTED = 1, 130
 
 _SETTINGS = {
     "ignore_unknown_options": True,
@@ -53,7 +51,8 @@ def run(
     except BaseException as error:
         error.__traceback__ = _of_program(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
-        raise SystemExit(_INTERRUPTED if isinstance(error, KeyboardInterrupt) else _FAILED) from None
+        code = ExitCode.INTERRUPTED if isinstance(error, KeyboardInterrupt) else ExitCode.FAILED
+        raise SystemExit(code) from None
 
 
 def _of_program(traceback: TracebackType | None) -> TracebackType | None:

@@ -13,7 +13,7 @@ import typer
 from tilewright.errors import OutputNotWritable
 from tilewright.installation import at_startup
 from tilewright.tools.cli import terminal
-from tilewright.tools.cli.options import group
+from tilewright.tools.cli.options import AsJson, group
 
 app = group()
 
@@ -47,6 +47,7 @@ def startup(
     directory: Annotated[
         Path | None, typer.Option(help="Where the file is; site-packages of this environment by default.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Let TILEWRIGHT_INSTALL=1 install in every program of this environment.
 
@@ -63,6 +64,10 @@ def startup(
         found = file.read_text(encoding="utf-8") if file.exists() else None
     except OSError as error:
         raise OutputNotWritable(path=str(file), reason=error.strerror or str(error)) from error
+    if as_json:
+        state = "disabled" if found is None else "enabled" if found == line() else "enabled by another"
+        terminal.print_json({"file": str(file), "environment": sys.prefix, "state": state})
+        return
     console = terminal.console()
     if found is None:
         console.print(f"not enabled for {sys.prefix}: {file} does not exist")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,16 @@ def console() -> Console:
 def is_terminal() -> bool:
     """Whether a person reads standard output."""
     return sys.stdout.isatty()
+
+
+def json_text(content: object) -> str:
+    """What --json prints or writes."""
+    return json.dumps(content, indent=2) + "\n"
+
+
+def print_json(content: object) -> None:
+    """Print JSON on standard output, without colours whatever it is."""
+    sys.stdout.write(json_text(content))
 
 
 def write(path: Path, content: str | bytes) -> None:

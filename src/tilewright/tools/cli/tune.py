@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tilewright.errors import InvalidSetting, TilewrightError
 from tilewright.machine.findings import Finding, Findings
 from tilewright.machine.host import detect_host
 from tilewright.machine.tuning_file import TuningFile, tuning_file
+from tilewright.progress import Steps
 from tilewright.settings import read_settings, variable_of
 from tilewright.spec.problem import parse_types
 from tilewright.tools.cli import terminal
+from tilewright.tools.cli.exit_codes import ExitCode
 from tilewright.tools.cli.options import group
 from tilewright.tools.explore.record_products import record_products
 from tilewright.tools.explore.statistics import geometric_mean
@@ -27,9 +27,6 @@ from tilewright.tools.explore.tune_classes import CLASSES, Situation, types_name
 from tilewright.tools.explore.tune_timer import KernelTimer
 
 app = group()
-
-#: Exit status of a program that Ctrl-C stopped.
-STOPPED = 130
 
 _COLUMNS = ("types", "class", "constant", "gain", "interval", "noise", "rounds", "seconds")
 
@@ -85,14 +82,13 @@ def tune(
         recorded = record_products([str(record), *(arguments or ())])
         types = tuple(recorded)
     plan = SessionPlan(detect_host().machine(), types, seconds, recorded, again, seed)
-    console = terminal.console()
     with new_timer(seed) as timer:
-        outcomes, stopped = _run(plan, file, timer, console)
+        outcomes, stopped = _run(plan, file, timer)
     _print(file.load(), as_json=as_json)
     if not as_json:
         _print_rest(outcomes, stopped=stopped, count=len(plan.steps))
     if stopped:
-        raise typer.Exit(STOPPED)
+        raise typer.Exit(ExitCode.INTERRUPTED)
 
 
 def _file() -> TuningFile:
@@ -110,20 +106,15 @@ def _file() -> TuningFile:
     return file
 
 
-def _run(plan: SessionPlan, file: TuningFile, timer: Timer, console: Console) -> tuple[list[Outcome], bool]:
+def _run(plan: SessionPlan, file: TuningFile, timer: Timer) -> tuple[list[Outcome], bool]:
     """Carries out a plan with a progress bar on a terminal; what came out, and whether Ctrl-C stopped it."""
     outcomes: list[Outcome] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    quiet = not terminal.is_terminal()
-    with Progress(*columns, console=console, transient=True, disable=quiet) as progress:
-        task = progress.add_task("compile", total=len(plan.steps))
-        session = Session(
-            plan, file, timer, lambda share: progress.update(task, completed=len(outcomes) + share)
-        )
+    with Steps("compile", len(plan.steps), at_once=True) as steps:
+        session = Session(plan, file, timer, lambda share: steps.reach(len(outcomes) + share))
         try:
             for outcome in session.run():
                 outcomes.append(outcome)
-                progress.update(task, completed=len(outcomes), description=_described(plan, len(outcomes)))
+                steps.reach(len(outcomes), _described(plan, len(outcomes)))
         except KeyboardInterrupt:
             return outcomes, True
     return outcomes, False

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 
+from tilewright.progress import Steps
 from tilewright.tools.cli import terminal
-from tilewright.tools.cli.options import group
+from tilewright.tools.cli.exit_codes import ExitCode
+from tilewright.tools.cli.options import AsJson, group
 from tilewright.tools.explore import kernels
 
 app = group()
@@ -21,6 +22,7 @@ def verify(
         ".verify.json"
     ),
     sample: Annotated[int, typer.Option(min=0, help="Only a random sample of this many shapes.")] = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Check batch-reduce kernels against exact integers.
 
@@ -28,14 +30,18 @@ def verify(
     and with 16, with tight and with padded leading dimensions.
     """
     shapes = kernels.sample_grid(sample, 0) if sample else tuple(kernels.grid())
-    console = terminal.console()
-    with Progress(console=console, transient=True) as progress:
-        done = kernels.Progress.load(state).done
-        task = progress.add_task("verify", total=len(shapes), completed=done)
-        found = kernels.verify_grid(state, shapes, lambda: progress.advance(task))
+    done = kernels.Progress.load(state).done
+    with Steps("verify", len(shapes), done=done, at_once=True) as steps:
+        found = kernels.verify_grid(state, shapes, steps.advance)
     failed = found.failed or []
-    console.print(f"{found.done} shapes verified, {len(failed)} kernels wrong")
-    for m, n, k, count, padding in failed[:20]:
-        console.print(f"  wrong: {m}x{n}x{k} count {count} padding {padding}")
+    if as_json:
+        names = ("m", "n", "k", "count", "padding")
+        wrong = [dict(zip(names, one, strict=True)) for one in failed]
+        terminal.print_json({"shapes": found.done, "wrong": wrong})
+    else:
+        console = terminal.console()
+        console.print(f"{found.done} shapes verified, {len(failed)} kernels wrong")
+        for m, n, k, count, padding in failed[:20]:
+            console.print(f"  wrong: {m}x{n}x{k} count {count} padding {padding}")
     if failed:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.FAILED)

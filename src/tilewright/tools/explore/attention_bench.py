@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
-from rich.progress import Progress
 from rich.table import Table
 
+from tilewright.progress import Steps
 from tilewright.records import dataclass
 from tilewright.tools.explore import attention_plot
 from tilewright.tools.explore.attention_memory import MemoryRow, measure_memory
@@ -69,15 +69,12 @@ def run_bench(bench: AttentionBench, console: Console) -> AttentionReport:
     ToolMissing : see `attention_memory.measure_memory`.
     """
     plan = bench.plan
-    report = measure_with_progress(plan, console)
+    report = measure_with_progress(plan)
     print_report(plan, report, console)
     memory: tuple[MemoryRow, ...] = ()
     if bench.memory:
-        with Progress(console=console, transient=True) as progress:
-            task = progress.add_task("memory", total=len(bench.cases) * len(plan.systems))
-            memory = measure_memory(
-                bench.cases, plan.systems, plan.threads, plan.seed, lambda: progress.advance(task)
-            )
+        with Steps("memory", len(bench.cases) * len(plan.systems), at_once=True) as steps:
+            memory = measure_memory(bench.cases, plan.systems, plan.threads, plan.seed, steps.advance)
         console.print(memory_table(bench, memory))
     return AttentionReport(bench, report, memory)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import platform
 from dataclasses import asdict, fields
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from tilewright.configuration import library_versions, tuning_text
 from tilewright.machine.cores import Core, CpuIdentity
 from tilewright.machine.isa import Isa
 from tilewright.machine.measure import Measurement
@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tilewright.machine.host import HostFacts
-
-#: Packages whose versions decide about speed.
-PACKAGES = (
-    "tilewright",
-    "llvmlite",
-    "numpy",
-    "torch",
-    "jax",
-    "onnxruntime",
-    "scipy",
-    "numba",
-    "iree-base-compiler",
-)
 
 
 def plain(value: object, *, origins: bool = False) -> Any:
@@ -58,43 +45,14 @@ def plain(value: object, *, origins: bool = False) -> Any:
             return value
 
 
-def tuning_text(tuning: Tuning) -> str:
-    """The constants of a tuning that are replaced.
-
-    >>> from tilewright.machine.tuning import TunedConstant
-    >>> tuning_text(Tuning("f32", (TunedConstant("mr", 6, 6), TunedConstant("strip", 6, 12))))
-    'strip 6 -> 12'
-    """
-    changed = [one for one in tuning.constants if one.model != one.value]
-    return ", ".join(f"{one.name} {one.model} -> {one.value}" for one in changed)
-
-
 def machine_facts(facts: HostFacts, *, origins: bool = False) -> dict[str, Any]:
     """Every value known of the host, as JSON values."""
     return {f.name: plain(getattr(facts, f.name), origins=origins) for f in fields(facts)}
 
 
-def library_versions() -> dict[str, str]:
+def reported_versions() -> dict[str, str]:
     """Versions of Python, LLVM, NumPy's BLAS and the packages that are installed."""
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    import llvmlite.binding as llvm
-
-    found["llvm"] = ".".join(map(str, llvm.llvm_version_info))
-    found["numpy blas"] = _numpy_blas()
-    return found
-
-
-def _numpy_blas() -> str:
-    import numpy as np
-
-    config: Any = np.show_config(mode="dicts")
-    blas = config.get("Build Dependencies", {}).get("blas", {})
-    return f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()
+    return {"python": platform.python_version(), **library_versions()}
 
 
 def describe_machine(facts: HostFacts) -> dict[str, Any]:
@@ -102,7 +60,7 @@ def describe_machine(facts: HostFacts) -> dict[str, Any]:
     return {
         **machine_facts(facts),
         "system": f"{platform.system()} {platform.machine()}",
-        "versions": library_versions(),
+        "versions": reported_versions(),
     }
 
 

@@ -216,16 +216,17 @@ def verify_grid(
     """
     progress = Progress.load(state)
     assert progress.failed is not None
-    for number in range(progress.done, len(shapes)):
-        m, n, k = shapes[number]
-        for count in (1, VERIFIED_COUNT):
-            kernel = compile_problem(BatchReduceGemm(m, n, k, count))
-            progress.failed.extend(
-                (m, n, k, count, padding) for padding in (0, PADDING) if not verify_kernel(kernel, padding)
-            )
-        progress.done = number + 1
-        if progress.done % save_every == 0:
-            progress.save(state)
-        on_step()
-    progress.save(state)
+    try:
+        for number in range(progress.done, len(shapes)):
+            m, n, k = shapes[number]
+            for count in (1, VERIFIED_COUNT):
+                kernel = compile_problem(BatchReduceGemm(m, n, k, count))
+                wrong = [padding for padding in (0, PADDING) if not verify_kernel(kernel, padding)]
+                progress.failed.extend((m, n, k, count, padding) for padding in wrong)
+            progress.done = number + 1
+            if progress.done % save_every == 0:
+                progress.save(state)
+            on_step()
+    finally:  # also after Control-C
+        progress.save(state)
     return progress

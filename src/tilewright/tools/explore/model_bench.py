@@ -24,6 +24,7 @@ from tilewright.calls.operands import Array
 from tilewright.errors import ModelResult
 from tilewright.graph.compiled import CompiledGraph
 from tilewright.machine.host import detect_host
+from tilewright.progress import Steps
 from tilewright.records import dataclass
 from tilewright.tools.explore.facts import describe_machine
 from tilewright.tools.explore.model_inputs import parse_sizes, random_inputs, read_inputs
@@ -180,4 +181,8 @@ def _difference(plan: ModelPlan, results: Mapping[str, list[Array]]) -> float:
 def _samples(plan: ModelPlan, calls: Mapping[str, Callable[[], Any]]) -> dict[str, list[float]]:
     """Seconds of a call, in each round; threads of the other system are given time to rest."""
     rest = SETTLE_SECONDS if plan.options.threads > 1 and len(calls) > 1 else 0.0
-    return compare_calls(calls, plan.options.repeat, MEASUREMENT_SECONDS, plan.options.seed, rest)
+    repeat = plan.options.repeat
+    with Steps("measure", repeat * len(calls), at_once=True) as steps:
+        return compare_calls(
+            calls, repeat, MEASUREMENT_SECONDS, plan.options.seed, rest, advance=steps.advance
+        )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from tilewright.machine.host import detect_host
+from tilewright.progress import Steps
 from tilewright.tools.explore.facts import describe_machine, machine_title
 from tilewright.tools.explore.measure import LONG_CALL_SECONDS, measure, summarise
 from tilewright.tools.explore.statistics import FEWEST_FOR_INTERVAL
@@ -26,12 +26,10 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 1
 
 
-def measure_with_progress(plan: BenchmarkPlan, console: Console) -> BenchmarkReport:
+def measure_with_progress(plan: BenchmarkPlan) -> BenchmarkReport:
     """Carry out a plan under a progress bar; see `measure`."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("check and measure", total=plan.steps)
-        return measure(plan, describe_machine(detect_host()), lambda: progress.advance(task))
+    with Steps("check and measure", plan.steps, at_once=True) as steps:
+        return measure(plan, describe_machine(detect_host()), steps.advance)
 
 
 def report_title(plan: BenchmarkPlan, report: BenchmarkReport) -> str:

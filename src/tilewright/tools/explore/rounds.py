@@ -43,11 +43,12 @@ def compare_calls(
     seconds: float = SECONDS,
     seed: int = 0,
     rest: float = 0.0,
+    advance: Callable[[], None] = lambda: None,
 ) -> dict[str, list[float]]:
     """Seconds of a call of each system in each round, all in this process.
 
     Each measurement repeats its call until it lasts about `seconds`, after one call that is not timed, and
-    after `rest` seconds in which idle threads of the other systems stop to spin.
+    after `rest` seconds in which idle threads of the other systems stop to spin; then `advance` is called.
 
     >>> {name: len(times) for name, times in compare_calls({"nothing": int}, 3, 1e-4).items()}
     {'nothing': 3}
@@ -59,6 +60,7 @@ def compare_calls(
         time.sleep(rest)
         calls[name]()
         samples[name].append(call_seconds(calls[name], counts[name]))
+        advance()
     return samples
 
 
