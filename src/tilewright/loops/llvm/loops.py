@@ -37,15 +37,18 @@ class Root:
             self.flow.function, self.flow.function.blocks[self.loop.latches[0]].terminator
         )
 
-    def read(self, *, reassociates: bool = False) -> Candidate | Refusal:
+    def read(self, *, reassociates: bool = False, rerolls: bool = False) -> Candidate | Refusal:
         """Read the nest that begins with it.
 
         Parameters
         ----------
         reassociates : sums and products of floats may be reordered and fused even if no flag allows it.
+        rerolls : copies of a loop that an optimiser has made are read as one loop.
         """
         try:
-            return Reader(self.module, self.flow, self.loop, reassociates=reassociates).read()
+            return Reader(
+                self.module, self.flow, self.loop, reassociates=reassociates, rerolls=rerolls
+            ).read()
         except NotANest as failure:
             return failure.refusal
 

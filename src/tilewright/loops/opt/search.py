@@ -113,8 +113,15 @@ class Search:
         return found
 
     def _found(self, root: Root) -> Found | Refusal:
-        """The product of a nest, with its location."""
-        candidate = root.read(reassociates=self.options.assume_reassociation)
+        """The product of a nest, as it stands or with the copies of its loops read as one loop each."""
+        found = self._read(root, rerolls=False)
+        if not isinstance(found, Refusal):
+            return found
+        rerolled = self._read(root, rerolls=True)
+        return found if isinstance(rerolled, Refusal) else rerolled
+
+    def _read(self, root: Root, *, rerolls: bool) -> Found | Refusal:
+        candidate = root.read(reassociates=self.options.assume_reassociation, rerolls=rerolls)
         if isinstance(candidate, Refusal):
             return candidate
         product = recognise(candidate.nest)
