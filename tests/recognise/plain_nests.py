@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from itertools import product
-
-from tilewright.records import dataclass
+from dataclasses import dataclass
 
 ORDERS = ("ijk", "ikj", "jki")
-#: Loops of C and Fortran by the letter of their index.
-_C_LOOP = {
-    "i": "for ({0} i = 0; i < m; ++i)",
-    "j": "for ({0} j = 0; j < n; ++j)",
-    "k": "for ({0} p = 0; p < k; ++p)",
-}
-_FORTRAN_LOOP = {"i": "do i = 1, m", "j": "do j = 1, n", "k": "do p = 1, k"}
+#: Index, size and operand dimensions by the letter of a loop.
+_LOOPS = {"i": ("i", "m"), "j": ("j", "n"), "k": ("p", "k")}
+_FORTRAN_TYPES = {"float": "real(4)", "double": "real(8)", "int": "integer(4)"}
 
 
 @dataclass(frozen=True)
 class PlainNest:
-    """One shape.
+    """One shape of C += A*B.
 
     Attributes
     ----------
     element : C type of elements.
-    c, a, b : subscripts in C, of arrays passed as pointers to their first element.
-    update : the statement, in which C, A, B stand for elements.
-    before : a statement over the elements of C in a nest of its own, inside of the same function.
+    transposed : the operands that are stored by columns; of Fortran's, by rows.
+    scaled : whether the product is multiplied by a number.
     index : C type of indices and sizes.
-    restrict : whether C promises that arrays do not overlap.
-    fortran : the same in Fortran, from declarations to subscripts; "" if C alone has it.
+    restrict : whether C promises that operands do not overlap.
+    fixed : all three sizes where they are a constant, else 0.
     """
 
     name: str
     element: str = "float"
-    c: str = "c[i * n + j]"
-    a: str = "a[i * k + p]"
-    b: str = "b[p * n + j]"
-    update: str = "C += A * B;"
+    transposed: str = ""
+    scaled: bool = False
     index: str = "int"
     restrict: bool = False
     fixed: int = 0
@@ -51,80 +42,70 @@ PLAIN_NESTS = (
     PlainNest("f32"),
     PlainNest("f64", "double"),
     PlainNest("i32", "int"),
-    PlainNest("restrict", "double", restrict=True),
+    PlainNest("restricted", "double", restrict=True),
     PlainNest("long_indices", index="long"),
     PlainNest("unsigned_indices", index="unsigned long"),
-    PlainNest("transposed_a", "double", a="a[p * m + i]"),
-    PlainNest("transposed_b", b="b[j * k + p]"),
-    PlainNest("column_major", c="c[j * m + i]", a="a[p * m + i]", b="b[j * k + p]"),
-    PlainNest("alpha", "double", update="C += alpha * A * B;"),
+    PlainNest("transposed_a", "double", transposed="a"),
+    PlainNest("transposed_b", transposed="b"),
+    PlainNest("by_columns", transposed="abc"),
+    PlainNest("scaled", "double", scaled=True),
     PlainNest("fixed", fixed=96),
 )
+#: Loops over the rows and columns of each operand.
+_DIMENSIONS = {"c": "ij", "a": "ik", "b": "kj"}
 
 
 def c_source(nest: PlainNest, order: str) -> str:
-    """A function ``void NAME(c, a, b, m, n, k, alpha)`` of one shape in one order."""
+    """A function ``void NAME_ORDER(c, a, b, m, n, k, alpha)``."""
+
+    def element(name: str) -> str:
+        (row, rows), (column, columns) = (_LOOPS[letter] for letter in _DIMENSIONS[name])
+        by_columns = name in nest.transposed
+        return f"{name}[{column} * {rows} + {row}]" if by_columns else f"{name}[{row} * {columns} + {column}]"
+
+    sizes = f"{nest.index} m = m_, n = n_, k = k_;"
+    if nest.fixed:
+        sizes = f"enum {{ m = {nest.fixed}, n = {nest.fixed}, k = {nest.fixed} }};"
+    loops = " ".join(
+        "for ({0} {1} = 0; {1} < {2}; ++{1})".format(nest.index, *_LOOPS[letter]) for letter in order
+    )
     restrict = " restrict" if nest.restrict else ""
-    statement = nest.update.replace("A", nest.a).replace("B", nest.b).replace("C", nest.c)
-    loops = " ".join(_C_LOOP[letter].format(nest.index) for letter in order)
-    sizes = (
-        f"enum {{ m = {nest.fixed}, n = {nest.fixed}, k = {nest.fixed} }}; (void)m_; (void)n_; (void)k_;"
-        if nest.fixed
-        else f"{nest.index} m = m_, n = n_, k = k_;"
-    )
-    types = ", ".join(f"{nest.index} {name}_" for name in "mnk")
+    operands = [
+        f"{kind}{nest.element} *{restrict} {name}"
+        for kind, name in (("", "c"), ("const ", "a"), ("const ", "b"))
+    ]
+    given = ", ".join([*operands, *(f"{nest.index} {name}_" for name in "mnk"), f"{nest.element} alpha"])
+    factor = "alpha * " if nest.scaled else ""
     return (
-        f"void {nest.name}_{order}({nest.element} *{restrict} c, const {nest.element} *{restrict} a, "
-        f"const {nest.element} *{restrict} b, {types}, {nest.element} alpha) {{\n"
-        f"    {sizes}\n    {loops}\n        {statement}\n}}\n"
+        f"void {nest.name}_{order}({given}) {{\n    {sizes}\n    {loops}\n"
+        f"        {element('c')} += {factor}{element('a')} * {element('b')};\n}}\n"
     )
-
-
-_FORTRAN_TYPES = {"float": "real(4)", "double": "real(8)", "int": "integer(4)"}
 
 
 def fortran_source(nest: PlainNest, order: str) -> str:
-    """The same shape as a subroutine of C's interface, matrices in columns."""
+    """The same as a subroutine with C's interface; what is by rows in C is by columns here."""
     kind = _FORTRAN_TYPES[nest.element]
     index = "integer(4)" if nest.index == "int" else "integer(8)"
-    transposed_a, transposed_b = "p * m" in nest.a, "j * k" in nest.b
-    row_major = not (transposed_a and transposed_b)
-    sizes = [f"m = {nest.fixed}, n = {nest.fixed}, k = {nest.fixed}"] if nest.fixed else []
-    shapes = {
-        "c": ("m", "n"),
-        "a": ("k", "m") if transposed_a and row_major else ("m", "k"),
-        "b": ("n", "k") if transposed_b and row_major else ("k", "n"),
-    }
-    element = {
-        "C": "c(i, j)",
-        "A": f"a({', '.join('p' if one == 'k' else 'i' for one in shapes['a'])})",
-        "B": f"b({', '.join('p' if one == 'k' else 'j' for one in shapes['b'])})",
-    }
-    scaled = "alpha * " if "alpha" in nest.update else ""
+    size = {name: str(nest.fixed) if nest.fixed else f"{name}_" for name in "mnk"}
+
+    def dimensions(name: str) -> str:
+        letters = _DIMENSIONS[name][:: -1 if name in nest.transposed else 1]
+        return ", ".join(size[_LOOPS[letter][1]] for letter in letters)
+
+    def element(name: str) -> str:
+        letters = _DIMENSIONS[name][:: -1 if name in nest.transposed else 1]
+        return f"{name}({', '.join(_LOOPS[letter][0] for letter in letters)})"
+
+    factor = "alpha * " if nest.scaled else ""
     lines = [
         f"subroutine {nest.name}_{order}(c, a, b, m_, n_, k_, alpha) bind(c)",
         f"  {index}, value :: m_, n_, k_",
         f"  {kind}, value :: alpha",
+        *(f"  {kind} :: {name}({dimensions(name)})" for name in "cab"),
+        f"  {index} :: i, j, p",
+        *(f"  do {_LOOPS[letter][0]} = 1, {size[_LOOPS[letter][1]]}" for letter in order),
+        f"    {element('c')} = {element('c')} + {factor}{element('a')} * {element('b')}",
+        *["  end do"] * 3,
+        "end subroutine",
     ]
-    names = {"m": "m_", "n": "n_", "k": "k_"} if not nest.fixed else dict.fromkeys("mnk", str(nest.fixed))
-    lines += [f"  {kind} :: {name}({names[shape[0]]}, {names[shape[1]]})" for name, shape in shapes.items()]
-    del sizes
-    lines += [f"  {index} :: i, j, p"]
-    lines += ["  " + _FORTRAN_LOOP[letter].replace(letter if letter != "k" else "k", letter) for letter in ()]
-    for letter in order:
-        loop = {"i": ("i", "m"), "j": ("j", "n"), "k": ("p", "k")}[letter]
-        lines.append(f"  do {loop[0]} = 1, {names[loop[1]]}")
-    lines.append(f"    {element['C']} = {element['C']} + {scaled}{element['A']} * {element['B']}")
-    lines += ["  end do"] * 3
-    lines.append("end subroutine")
     return "\n".join(lines) + "\n"
-
-
-def all_c() -> str:
-    """Every shape in every order, as one C file."""
-    return "\n".join(c_source(nest, order) for nest, order in product(PLAIN_NESTS, ORDERS))
-
-
-def all_fortran() -> str:
-    """Every shape in every order, as one Fortran file."""
-    return "\n".join(fortran_source(nest, order) for nest, order in product(PLAIN_NESTS, ORDERS))

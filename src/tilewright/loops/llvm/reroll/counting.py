@@ -81,10 +81,11 @@ class Case:
 
 @dataclass(frozen=True)
 class LoopCount:
-    """A loop on a path: it ends in its iteration number distance/step, counted from 0."""
+    """A loop on a path: it ends in its iteration number distance/step, counted from 0, in so many bits."""
 
     distance: Polynomial
     step: int
+    bits: int
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,11 @@ class CountProof:
             turns = Line(distance.slope // step, distance.start // step)
             least = case.least(turns)
             if least is None or least < 0:
+                raise NotOneLoop("runs in copies whose counts are not understood")
+            # The distance does not wrap around.
+            scale = 1 + (-(-abs(distance.slope) // case.period) if distance.slope else 0)
+            self.below = min(self.below, (1 << loop.bits - 1) // scale)
+            if abs(distance.start) >= min(_LITTLE, 1 << loop.bits - 1):
                 raise NotOneLoop("runs in copies whose counts are not understood")
         if self._line(path.end, case) != case.count:
             raise NotOneLoop("runs in copies that together are not the iterations of one loop")

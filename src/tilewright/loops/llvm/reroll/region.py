@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
@@ -14,6 +15,8 @@ from tilewright.records import dataclass
 
 #: Paths through one region, at most: two versions, two epilogues and a prologue make some twenty.
 MOST_PATHS = 64
+#: Elements that an iteration of a plain loop reads, at most: two factors and the sum.
+_PLAIN_LOADS = 3
 #: Join points that are tried as the end of a region.
 _MOST_ENDS = 3
 
@@ -56,11 +59,23 @@ class CopiedRegion:
             for successor in self.function.blocks[label].successors:
                 if successor == self.end:
                     found.append(path)
+                elif successor not in self.blocks:
+                    raise NotOneLoop("may stop the program")
                 elif successor != label:
                     left.append((*path, PathStep(successor, label)))
             if len(found) + len(left) > MOST_PATHS:
                 raise NotOneLoop("has too many paths through its copies")
         return found
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one loop that reads and stores no more than one iteration does."""
+        if len(self.loops) > 1:
+            return False
+        inside = [one for label in self.blocks for one in self.function.blocks[label].instructions]
+        found = Counter(one.opcode for one in inside)
+        vectors = any(one.kind.startswith("<") for one in inside)
+        return not vectors and found["load"] <= _PLAIN_LOADS and found["store"] <= 1
 
     def check_uses(self) -> None:
         """Refuse a region that leaves values in other ways than by phis of its end."""

@@ -5,8 +5,8 @@ After: ``for (i = 0; i < n; ++i) s += x[i];``
 
 It is proved, not guessed. Every path through the copies is followed, and what each iteration of each copy
 adds or stores is compared, lane by lane, with the same expression in the number of the iteration; so are
-the numbers of iterations, for all counts (`counting`). The order of loads and stores is not: a product takes the
-place of the loop only where operands are apart from the result and no element is stored twice, which is
+the numbers of iterations, for all counts (`counting`). The order of loads and stores is not: a product takes
+the place of the loop only where operands are apart from the result and no element is stored twice, which is
 checked at run time.
 """
 
@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
+from tilewright.loops.llvm.evolution import Evolution
 from tilewright.loops.llvm.facts import bits_of
 from tilewright.loops.llvm.reroll.conditions import IntegerTest, Masked, PathCondition, equalities
 from tilewright.loops.llvm.reroll.counting import CountedPath, CountProof
@@ -102,8 +103,8 @@ class Rerolling:
         """Read the region behind a block as one loop, and return the block behind it; None if it is none."""
         successors = self._function.blocks[label].successors
         for region in regions(self._flow, label, loop) if loop.children else ():
-            if len(successors) > 1 and region.end in successors:
-                continue  # a branch around loops that may be empty
+            if region.is_plain or (len(successors) > 1 and region.end in successors):
+                continue  # nothing is copied, or a branch leads around loops that may be empty
             try:
                 statements += self._statements(region, loop)
             except NotOneLoop as reason:
@@ -202,7 +203,7 @@ class Rerolling:
             )
         return self._one_loop(region, steps, traces, paths, names, conditions, sums=sums)
 
-    def _hide(self, known: dict[str, object]) -> None:
+    def _hide(self, known: dict[str, Evolution | None]) -> None:
         """Leave integers whose bits are cut to the proof of counts."""
         for label in self._counts.root.blocks:
             for one in self._function.blocks[label].instructions:
@@ -232,8 +233,8 @@ class Rerolling:
     ) -> OneLoop:
         masks: dict[Symbol, Masked] = {}
         for trace in traces:
-            for symbol, part in trace.masks.items():
-                if masks.setdefault(symbol, part) != part:
+            for symbol, cut in trace.masks.items():
+                if masks.setdefault(symbol, cut) != cut:
                     raise NotOneLoop("runs in copies whose counts are not understood")
         count = _count([path.end for path in paths if not path.failure], masks, paths[0].failure)
         factors = [len(part.lanes) for trace in traces for part in trace.parts if isinstance(part, LoopPart)]
@@ -272,8 +273,8 @@ class Rerolling:
         """Refuse phis behind a region that are neither the sum nor the same wherever control comes from."""
         inside = region.names
         for phi in self._function.blocks[region.end].phis:
-            if phi.result in whole:
-                continue
+            if phi.result in whole or phi.kind.startswith("<"):
+                continue  # nothing outside of copies reads vectors
             texts = {pair.text for pair in phi.incoming if pair.label in {*region.blocks, region.start}}
             if len(texts) > 1 or texts & inside:
                 raise NotOneLoop("leaves values to the code behind its copies")

@@ -236,8 +236,8 @@ class Trace:
             raise NotOneLoop("has a loop without effect among its copies")
         self.parts.append(LoopPart(loop, self.position, tuple(effects)))
         written = self._written_in(loop, last)
-        distance, step = self._distance(loop)
-        self.loop_counts.append(LoopCount(distance, step))
+        distance, step, bits = self._distance(loop)
+        self.loop_counts.append(LoopCount(distance, step, bits))
         self.position = self.position + len(effects) + _divided(distance * len(effects), step)
         after = self._after(loop, distance, step)
         self._forget(own)
@@ -300,8 +300,8 @@ class Trace:
             raise NotOneLoop("stores something other than the sum")
         return True
 
-    def _distance(self, loop: NaturalLoop) -> tuple[Polynomial, int]:
-        """The number of a loop's last iteration, as a fraction."""
+    def _distance(self, loop: NaturalLoop) -> tuple[Polynomial, int, int]:
+        """The number of a loop's last iteration, as a fraction of integers of so many bits."""
         branch = self._function.blocks[loop.header].terminator
         stays = branch.targets[0] == loop.header
         test = self._function.definitions.get(branch.operands[0].text) if branch.operands else None
@@ -310,16 +310,16 @@ class Trace:
         (kind, left), (_, right) = test.operands
         index = self.lanes.counts.indices[loop.header]
         apart = self.lanes.integer(kind, right) - self.lanes.integer(kind, left)
-        form = apart.linear([index])
+        form, bits = apart.linear([index]), bits_of(kind)
         step = -form.coefficient(index) if form is not None else Polynomial()
         ends = ("ne", "ult", "slt") if stays else ("eq", "uge", "sge")
-        if form is None or not step.constant or test.predicate not in ends:
+        if form is None or not step.constant or bits is None or test.predicate not in ends:
             raise NotOneLoop("has a loop among its copies whose end is not understood")
         if step.constant < 0:
             if test.predicate not in ("eq", "ne"):
                 raise NotOneLoop("has a loop among its copies whose end is not understood")
-            return -form.rest, -step.constant
-        return form.rest, step.constant
+            return -form.rest, -step.constant, bits
+        return form.rest, step.constant, bits
 
     def _after(self, loop: NaturalLoop, distance: Polynomial, step: int) -> dict[str, Polynomial]:
         """Integers of a loop's last iteration that are used behind it."""
