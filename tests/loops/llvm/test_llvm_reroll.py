@@ -180,8 +180,11 @@ CHANGES = {
         ("%products = fmul", "store <4 x float> %av, ptr %xp\n  %products = fmul"),
         (
             "%products = fmul fast <4 x float> %xv, %av",
-            "%w = shufflevector <4 x float> %xv, <4 x float> %xv, <4 x i32> <i32 1, i32 0, i32 3, i32 2>\n"
-            "  %products = fmul fast <4 x float> %w, %av",
+            (
+                "%w = shufflevector <4 x float> %xv, <4 x float> %xv, <4 x i32> "
+                "<i32 1, i32 0, i32 3, i32 2>\n"
+                "  %products = fmul fast <4 x float> %w, %av"
+            ),
         ),
     ],
     UNROLLED: [

@@ -74,6 +74,11 @@ class Reader:
         self._memsets = 0
         self._rerolling = Rerolling(flow, self._counts, self._values) if rerolls else None
 
+    @property
+    def copies_refused(self) -> list[str]:
+        """Why blocks that may be copies of a loop are not one loop."""
+        return self._rerolling.reasons if self._rerolling else []
+
     def _refuse(self, reason: str, instruction: Instruction | None = None) -> NotANest:
         where = self._module.where(self._function, instruction)
         return NotANest(

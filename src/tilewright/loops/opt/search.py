@@ -15,7 +15,7 @@ from tilewright.loops.nests.nest import Refusal
 from tilewright.loops.nests.recognise import recognise
 from tilewright.loops.opt.machines import machine_of
 from tilewright.loops.opt.records import NO_ELEMENTS, ProductOptions, Remark
-from tilewright.loops.opt.wording import described, reason
+from tilewright.loops.opt.wording import described, is_optimised, reason
 from tilewright.loops.splice.splice import Splicer
 from tilewright.machine.machine import Machine
 
@@ -118,7 +118,7 @@ class Search:
         if not isinstance(found, Refusal):
             return found
         rerolled = self._read(root, rerolls=True)
-        return found if isinstance(rerolled, Refusal) else rerolled
+        return found if isinstance(rerolled, Refusal) and not is_optimised(root) else rerolled
 
     def _read(self, root: Root, *, rerolls: bool) -> Found | Refusal:
         candidate = root.read(reassociates=self.options.assume_reassociation, rerolls=rerolls)
