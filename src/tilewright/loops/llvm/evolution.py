@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -175,6 +175,18 @@ class Evolutions(ABC):
         with self.facts.assuming(values):
             yield
         self._found = before
+
+    @contextmanager
+    def exploring(self, hidden: Set[str]) -> Iterator[dict[str, Evolution | None]]:
+        """Let a caller enter the evolutions of some names; all that is found meanwhile is forgotten."""
+        before, conditions = self._found, list(self.conditions)
+        reloads = {symbol: list(loads) for symbol, loads in self.reloads.items()}
+        self._found = {name: found for name, found in before.items() if name not in hidden}
+        try:
+            with self.facts.assuming(()):
+                yield self._found
+        finally:
+            self._found, self.conditions[:], self.reloads = before, conditions, reloads
 
     def exact(self, value: Evolution, *, signed: bool) -> bool:
         """Require that a value, read as signed or unsigned, equals its polynomial."""

@@ -18,6 +18,8 @@ _DEBUG = re.compile(r"!dbg !(\d+)")
 _CALLEE = re.compile(rf"([@%]{NAME})\(")
 _INCOMING = re.compile(rf"\[ (.*?), %({NAME}) \](?:, |$)")
 _ALIGNMENT = re.compile(r"align (\d+)$")
+#: The type of a vector: its elements.
+_ELEMENT = re.compile(r"<(?:vscale x )?\d+ x (.*)>$")
 _ATTRIBUTE = re.compile(r"(?:align \d+|\"[^\"]*\"(?:=\"[^\"]*\")?|([a-z_]+)(?=[ (]))")
 
 
@@ -306,6 +308,19 @@ def _first_type(text: str) -> _Fields:
     return _Fields(operands[0].kind, tuple(one for one in operands if one.text))
 
 
+def _extractelement(text: str) -> _Fields:
+    """`<4 x float> %v, i64 1`."""
+    operands = [_operand(part) for part in split_commas(text)]
+    return _Fields(_ELEMENT.sub(r"\1", operands[0].kind), tuple(operands))
+
+
+def _shufflevector(text: str) -> _Fields:
+    """`<4 x float> %a, <4 x float> %b, <2 x i32> <i32 0, i32 4>`: with the lanes of the mask."""
+    *operands, mask = (_operand(part) for part in split_commas(text))
+    element = _ELEMENT.sub(r"\1", operands[0].kind)
+    return _Fields(mask.kind.replace(" x i32>", f" x {element}>"), tuple(operands))
+
+
 def _extractvalue(text: str) -> _Fields:
     """`{ i32, i1 } %pair, 0`; nested fields and named types are not resolved."""
     first, *numbers = split_commas(text)
@@ -378,6 +393,8 @@ _READERS: dict[str, Callable[[str], _Fields]] = {
     "select": _select,
     "freeze": _first_type,
     "insertelement": _first_type,
+    "extractelement": _extractelement,
+    "shufflevector": _shufflevector,
     "insertvalue": _first_type,
     "extractvalue": _extractvalue,
     **dict.fromkeys(("call", "invoke", "callbr"), _call),

@@ -17,7 +17,7 @@ _SILENT = re.compile(r"@llvm\.(?:assume|dbg|experimental\.noalias|invariant|dono
 #: Calls without side effects; their values are handled by trees and evolutions.
 _PURE = re.compile(
     r"@llvm\.(?:fmuladd|fma|[su]min|[su]max|[su](?:add|sub|mul)\.with\.overflow|abs|minnum|maxnum|fabs|sqrt|expect|"
-    r"is\.constant|fshl|fshr|ctpop|ctlz|cttz|bswap|vscale|[su]cmp)\."
+    r"is\.constant|fshl|fshr|ctpop|ctlz|cttz|bswap|vscale|[su]cmp|vector\.reduce\.f?add)\."
 )
 _MEMSET = re.compile(r"@llvm\.memset\.p0\.i\d+$")
 

@@ -37,17 +37,29 @@ class Root:
             self.flow.function, self.flow.function.blocks[self.loop.latches[0]].terminator
         )
 
-    def read(self, *, reassociates: bool = False) -> Candidate | Refusal:
+    def read(self, *, reassociates: bool = False, rerolls: bool = False) -> Candidate | Refusal:
         """Read the nest that begins with it.
 
         Parameters
         ----------
         reassociates : sums and products of floats may be reordered and fused even if no flag allows it.
+        rerolls : copies of a loop that an optimiser has made are read as one loop.
         """
         try:
-            return Reader(self.module, self.flow, self.loop, reassociates=reassociates).read()
+            return self._read(reassociates=reassociates, rerolls=rerolls)
         except NotANest as failure:
             return failure.refusal
+
+    def _read(self, *, reassociates: bool, rerolls: bool) -> Candidate:
+        reader = Reader(self.module, self.flow, self.loop, reassociates=reassociates, rerolls=rerolls)
+        try:
+            return reader.read()
+        except NotANest as failure:
+            if not reader.copies_refused:
+                raise
+            refusal = failure.refusal
+            reason = f"{refusal.reason}, and in copies of a loop {reader.copies_refused[0]}"
+            raise NotANest(Refusal(refusal.where, reason)) from failure
 
 
 def nests(function: FunctionDefinition, module: ParsedModule) -> tuple[Root, ...]:

@@ -7,6 +7,7 @@ from tilewright.loops.llvm.instruction import Instruction
 from tilewright.loops.llvm.intrinsics import changes_nothing, clears, filled
 from tilewright.loops.llvm.module import ParsedModule
 from tilewright.loops.llvm.regions import cells_of, guards, is_nothing, named, reads_memory
+from tilewright.loops.llvm.reroll.rerolled import Rerolling
 from tilewright.loops.llvm.rows import check_rows
 from tilewright.loops.llvm.scaling import is_special_case, is_special_value, may_be_skipped
 from tilewright.loops.llvm.successors import between, never_returns
@@ -52,9 +53,18 @@ class Reader:
     ----------
     module, flow, loop : the outermost loop and its location.
     reassociates : sums and products of floats may be reordered and fused even if no flag allows it.
+    rerolls : copies of a loop that an optimiser has made are read as one loop.
     """
 
-    def __init__(self, module: ParsedModule, flow: Flow, loop: NaturalLoop, *, reassociates: bool) -> None:
+    def __init__(
+        self,
+        module: ParsedModule,
+        flow: Flow,
+        loop: NaturalLoop,
+        *,
+        reassociates: bool,
+        rerolls: bool = False,
+    ) -> None:
         self._module, self._loop, self._flow = module, loop, flow
         self._function = flow.function
         self._check_shape()
@@ -63,6 +73,12 @@ class Reader:
         #: Blocks that run in the first iterations, provided that the conditions found before them hold.
         self._reached: set[str] = set()
         self._memsets = 0
+        self._rerolling = Rerolling(flow, self._counts, self._values) if rerolls else None
+
+    @property
+    def copies_refused(self) -> list[str]:
+        """Why blocks that may be copies of a loop are not one loop."""
+        return self._rerolling.reasons if self._rerolling else []
 
     def _refuse(self, reason: str, instruction: Instruction | None = None) -> NotANest:
         where = self._module.where(self._function, instruction)
@@ -272,6 +288,9 @@ class Reader:
     def _follow(self, label: str, loop: NaturalLoop, statements: list[Statement], *, reached: bool) -> str:
         """Read the code from a block to the next one, and return that one."""
         branch = self._function.blocks[label].terminator
+        rerolled = self._rerolling.read(label, loop, statements) if self._rerolling else None
+        if rerolled is not None:
+            return rerolled
         if branch.opcode != "br":
             raise self._refuse(_WORDS.get(branch.opcode, f"ends a block with {branch.opcode}"), branch)
         targets = self._function.blocks[label].successors

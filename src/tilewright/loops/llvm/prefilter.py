@@ -14,7 +14,10 @@ _FUSED = re.compile(r"@llvm\.(fma|fmuladd)\.")
 _MULTIPLY = re.compile(r" = (?:fmul|mul|.*@llvm\.(?:fma|fmuladd)\.)")
 #: Operations that an element may pass through before it is multiplied.
 _THROUGH = frozenset(
-    "fpext fptrunc sext zext trunc sitofp uitofp fptosi fptoui bitcast shl fneg fmul mul freeze".split()  # noqa: SIM905
+    (  # noqa: SIM905
+        "fpext fptrunc sext zext trunc sitofp uitofp fptosi fptoui bitcast shl fneg fmul mul freeze "
+        "insertelement extractelement shufflevector"
+    ).split()
 )
 #: Instructions that may yield an element; the last ones are opaque.
 _PERHAPS = frozenset(("load", "call", "invoke", "select", "extractvalue"))

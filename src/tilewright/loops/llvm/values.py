@@ -236,8 +236,7 @@ class Values:
 
     def _product(self, instruction: Instruction, at: NaturalLoop) -> Value:
         left, right = (self._of(*operand, at) for operand in instruction.operands)
-        contracts = instruction.opcode == "mul" or self._reassociates or "contract" in instruction.flags
-        return Times(left, right, contracts)
+        return Times(left, right, self.may_contract(instruction))
 
     def _shift(self, instruction: Instruction, at: NaturalLoop) -> Value:
         amount = number_of(*instruction.operands[1])
@@ -268,7 +267,15 @@ class Values:
         return Sum(Times(left, right, contracts=True), addend, self._free(instruction))
 
     def _free(self, instruction: Instruction) -> bool:
-        return instruction.kind.startswith("i") or self._reassociates or "reassoc" in instruction.flags
+        return self.may_reassociate(instruction.kind, instruction)
+
+    def may_reassociate(self, kind: str, instruction: Instruction) -> bool:
+        """Whether the sums of an instruction, of numbers of a type, may be reordered."""
+        return kind.startswith("i") or self._reassociates or "reassoc" in instruction.flags
+
+    def may_contract(self, instruction: Instruction) -> bool:
+        """Whether a product may stay unrounded in a sum."""
+        return instruction.opcode == "mul" or self._reassociates or "contract" in instruction.flags
 
 
 _WORDS = {

@@ -15,7 +15,7 @@ from tilewright.loops.nests.nest import Refusal
 from tilewright.loops.nests.recognise import recognise
 from tilewright.loops.opt.machines import machine_of
 from tilewright.loops.opt.records import NO_ELEMENTS, ProductOptions, Remark
-from tilewright.loops.opt.wording import described, reason
+from tilewright.loops.opt.wording import described, is_optimised, reason
 from tilewright.loops.splice.splice import Splicer
 from tilewright.machine.machine import Machine
 
@@ -113,8 +113,15 @@ class Search:
         return found
 
     def _found(self, root: Root) -> Found | Refusal:
-        """The product of a nest, with its location."""
-        candidate = root.read(reassociates=self.options.assume_reassociation)
+        """The product of a nest, as it stands or with the copies of its loops read as one loop each."""
+        found = self._read(root, rerolls=False)
+        if not isinstance(found, Refusal):
+            return found
+        rerolled = self._read(root, rerolls=True)
+        return found if isinstance(rerolled, Refusal) and not is_optimised(root) else rerolled
+
+    def _read(self, root: Root, *, rerolls: bool) -> Found | Refusal:
+        candidate = root.read(reassociates=self.options.assume_reassociation, rerolls=rerolls)
         if isinstance(candidate, Refusal):
             return candidate
         product = recognise(candidate.nest)

@@ -26,9 +26,14 @@ def reason(root: Root, refusal: Refusal) -> str:
     """The reason of a refusal, with loops named by source lines, and the line that it refers to."""
     names = _index_names(root)
     text = _INDEX.sub(lambda found: names.get(found[0], found[0]), _in_source(root, refusal.reason))
-    if refusal.reason != NO_ELEMENTS and any(map(_is_spoilt, (one for one, _ in _loops(root)))):
+    if refusal.reason != NO_ELEMENTS and is_optimised(root):
         text += "; a compiler has unrolled or vectorised it before (see docs/loops.md)"
     return text if refusal.where.line in (root.where.line, None) else f"{text} (line {refusal.where.line})"
+
+
+def is_optimised(root: Root) -> bool:
+    """Whether a compiler has unrolled or vectorised a loop of a nest."""
+    return any(_is_spoilt(one) for one, _ in _loops(root))
 
 
 def _is_spoilt(root: Root) -> bool:
