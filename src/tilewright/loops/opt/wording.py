@@ -63,8 +63,13 @@ def described(root: Root, product: MatrixProduct) -> str:
     return f"{_in_source(root, product_text(product))}, {' '.join(types)}"
 
 
+#: First and last index of a strip.
+_STRIP = re.compile(rf"%tilewright\.(begin|end)\.{NAME}(?::\w+)?")
+
+
 def _in_source(root: Root, text: str) -> str:
     """A text with source names of values, as far as debug information is available."""
+    text = _STRIP.sub(r"\1", text)
     names = root.module.variables(root.flow.function)
     named = _TYPED.sub(lambda found: names.get(found[1], found[1]), text)
     return _TYPED_MEMORY.sub("]", named)

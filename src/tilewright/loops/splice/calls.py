@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from tilewright.compiler.interface import SCRATCH_ALIGNMENT
 from tilewright.compiler.lowering.frame import LOCAL_ALIGNMENT
 from tilewright.llvm.build import Function, Module
-from tilewright.llvm.convert import Convert
 from tilewright.llvm.matrix import MatrixAt, add_product, load_matrix, multiply_matrices, store_matrix
 from tilewright.llvm.values import (
     INT1,
@@ -21,26 +20,24 @@ from tilewright.llvm.values import (
     constant,
     element_type,
     int64,
-    memory_type,
     null,
 )
 from tilewright.loops.llvm.symbols import Reloaded, SsaValue
 from tilewright.loops.nests.nest import (
     Extent,
     Factor,
-    InvariantScalar,
     MatrixProduct,
     ProductDimension,
     Within,
 )
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
-from tilewright.loops.splice.arithmetic import Invariants, kind_of, least, symbols_below
+from tilewright.loops.splice.arithmetic import Invariants, kind_of, least, scalar_value, symbols_below
 from tilewright.loops.splice.conditions import Conditions
 from tilewright.loops.splice.kernels import EmbeddedKernel
 from tilewright.loops.splice.plan import KernelChoice, KernelMatrix, KernelPlan
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.records import dataclass
-from tilewright.spec.dtype import DType, find_llvm_type
+from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout
 from tilewright.spec.roles import DimensionRole
 
@@ -51,15 +48,15 @@ MOST_COUNTED = 1 << 20
 def arguments_of(polynomials: Sequence[Polynomial]) -> tuple[SsaValue, ...]:
     """Program values that polynomials depend on, one for each signedness."""
     named = (symbol for polynomial in polynomials for symbol in sorted(polynomial.symbols))
-    return _values(symbols_below(named))
+    return values_of(symbols_below(named))
 
 
 def define_value(module: Module, name: str, value: Polynomial, kind: str) -> tuple[SsaValue, ...]:
     """Define a function that computes a polynomial; returns the values that it takes."""
     taken = arguments_of([value])
     result = POINTER if kind == "ptr" else Type(kind, kind)
-    f = module.define(name, result, _parameters(taken), exported=True)
-    invariants = _invariants(f, taken)
+    f = module.define(name, result, parameters_of(taken), exported=True)
+    invariants = invariants_of(f, taken)
     pointers = [one for one in taken if one.kind == "ptr" and ((one,), 1) in value.terms]
     if result == POINTER and pointers:
         f.ret(invariants.address(pointers[0], value - pointers[0]))
@@ -115,14 +112,14 @@ def define_call(
     -------
     The program values that it takes, in order.
     """
-    symbols = tuple(dict.fromkeys(symbols_below(_named(plan.product))))
-    taken = _values(symbols)
+    symbols = tuple(dict.fromkeys(symbols_below(named_by(plan.product))))
+    taken = values_of(symbols)
     # Panels in the frame of an inlined function would enlarge the frames of its callers.
     panels = any(way.most_work is not None and kernel.scratch_bytes for way, kernel in kernels)
     words = (module.attributes, context.attributes, "noinline" if panels else "")
     attributes = " ".join(filter(None, words))
-    f = module.define(name, INT1, _parameters(taken), exported=True, attributes=attributes)
-    invariants = _invariants(f, taken)
+    f = module.define(name, INT1, parameters_of(taken), exported=True, attributes=attributes)
+    invariants = invariants_of(f, taken)
     with ExitStack() as checked:
         if any(isinstance(symbol, Reloaded) for symbol in symbols):
             _read_memory(plan.product, invariants, checked)
@@ -156,7 +153,7 @@ def _read_memory(product: MatrixProduct, invariants: Invariants, checked: ExitSt
 
     for condition in product.conditions:
         if isinstance(condition, Within):
-            read = {one for one in symbols_below(_named_within(condition)) if isinstance(one, Reloaded)}
+            read = {one for one in symbols_below(named_within(condition)) if isinstance(one, Reloaded)}
             if not read <= known:
                 check()
                 known |= read
@@ -164,48 +161,48 @@ def _read_memory(product: MatrixProduct, invariants: Invariants, checked: ExitSt
     check()
 
 
-def _values(symbols: Iterator[Symbol] | Sequence[Symbol]) -> tuple[SsaValue, ...]:
+def values_of(symbols: Iterator[Symbol] | Sequence[Symbol]) -> tuple[SsaValue, ...]:
     found = {(one.text, one.kind): one for one in symbols if isinstance(one, SsaValue)}
     return tuple(found.values())
 
 
-def _parameters(taken: Sequence[SsaValue]) -> list[tuple[str, Type]]:
+def parameters_of(taken: Sequence[SsaValue]) -> list[tuple[str, Type]]:
     return [(f"value.{number}", kind_of(one)) for number, one in enumerate(taken)]
 
 
-def _invariants(f: Function, taken: Sequence[SsaValue]) -> Invariants:
+def invariants_of(f: Function, taken: Sequence[SsaValue]) -> Invariants:
     return Invariants(
         f, {(one.text, one.kind): f.arguments[f"value.{number}"] for number, one in enumerate(taken)}
     )
 
 
-def _named(product: MatrixProduct) -> Iterator[Symbol]:
+def named_by(product: MatrixProduct) -> Iterator[Symbol]:
     """The symbols in a product's records."""
     for operand in (product.a, product.b, product.c, *(product.second or ())):
         yield operand.memory.base
-        yield from _symbols(operand.offset)
+        yield from symbols_in(operand.offset)
     for one in product.dimensions:
-        yield from _symbols(one.a, one.b, one.c, *_spans(one.extent))
+        yield from symbols_in(one.a, one.b, one.c, *spans_of(one.extent))
     for factor in (product.alpha, product.beta):
         yield from (scalar.symbol for scalar in factor.scalars)
     for condition in product.conditions:
         if isinstance(condition, Within):
-            yield from _named_within(condition)
+            yield from named_within(condition)
 
 
-def _named_within(condition: Within) -> Iterator[Symbol]:
+def named_within(condition: Within) -> Iterator[Symbol]:
     """The symbols in a condition."""
-    yield from _symbols(condition.value, condition.low, condition.high)
+    yield from symbols_in(condition.value, condition.low, condition.high)
     for _, extent in condition.loops:
-        yield from _symbols(*_spans(extent))
+        yield from symbols_in(*spans_of(extent))
 
 
-def _symbols(*values: Polynomial) -> Iterator[Symbol]:
+def symbols_in(*values: Polynomial) -> Iterator[Symbol]:
     for value in values:
         yield from (symbol for symbol in sorted(value.symbols) if not isinstance(symbol, Index))
 
 
-def _spans(extent: Extent) -> Iterator[Polynomial]:
+def spans_of(extent: Extent) -> Iterator[Polynomial]:
     yield from (bound.span for bound in extent.bounds)
 
 
@@ -353,17 +350,9 @@ class _Call:
         assert not isinstance(factor.number, complex)
         found: Value | None = None
         for scalar in factor.scalars:
-            value = self._scalar(scalar, acc)
+            value = scalar_value(self.invariants, scalar, acc)
             found = value if found is None else self.f.times(found, value)
         number = constant(acc, factor.number)
         if found is None:
             return number
         return found if factor.number == 1 else self.f.times(found, number)
-
-    def _scalar(self, scalar: InvariantScalar, acc: DType) -> Value:
-        value = self.invariants.raw(scalar.symbol)
-        dtype = scalar.dtype or find_llvm_type(value.type.text)
-        assert dtype is not None
-        if memory_type(dtype) != value.type:  # conversions take floats of 16 bits as integers
-            value = self.f.bitcast(value, memory_type(dtype))
-        return Convert(self.f, half=False)(value, dtype, acc)
