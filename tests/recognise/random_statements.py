@@ -1,4 +1,4 @@
-"""Nests of several statements in C, drawn at random: some are products that can be taken apart, some cannot."""
+"""Nests of several statements in C, drawn at random, not all of which can be taken apart."""
 
 from __future__ import annotations
 

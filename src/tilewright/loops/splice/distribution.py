@@ -1,4 +1,4 @@
-"""The function that runs a distributed nest: checks conditions, then runs products and loops in their order."""
+"""The function that runs a distributed nest: checks conditions, then runs products and loops in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowering of loops and assignments to an LLVM function: the parts of a distributed nest that are no products."""
+"""Lowering of loops and assignments to LLVM: the parts of a distributed nest that are no products."""
 
 from __future__ import annotations
 
