@@ -17,7 +17,7 @@ def statements(random: Random, name: str) -> str:
     arrays = [*"cd", *random.sample(["a", "b", "t", "x", "y"], 5)]
     if random.random() < 1 / 2:
         random.shuffle(arrays)
-    body = [_statement(random, arrays) for _ in range(random.choice([1, 2, 2, 3, 4]))]
+    body = [_statement(random, arrays, TYPES[kind]) for _ in range(random.choice([1, 2, 2, 3, 4]))]
     text = "\n".join(f"        {line}" for line in body)
     head = random.choice(["for (int i = 0; i < m; i++)", "for (int i = 0; i < n; i++)"])
     if random.random() < 1 / 4:
@@ -51,7 +51,7 @@ def _vector(random: Random, name: str, index: str) -> str:
     return f"{name}[{index}{random.choice(['', '', '', '', ' + 1'])}]"
 
 
-def _statement(random: Random, arrays: list[str]) -> str:
+def _statement(random: Random, arrays: list[str], kind: str) -> str:
     """One statement of the loop over i, with loops of its own."""
     matrices = [one for one in arrays if one in "abcd"]
     vectors = [one for one in arrays if one in "txy"]
@@ -88,6 +88,6 @@ def _statement(random: Random, arrays: list[str]) -> str:
             a, b = _matrix(random, other, "i", "p"), _matrix(random, third, "p", "j")
             added = random.choice(["", f" + {u}[j]", f" + {_matrix(random, other, 'i', 'j')} * {v}[j]"])
             return (
-                f"{j} {{ unsigned long s = 0; {p} s += {a} * {b};"
+                f"{j} {{ {kind} s = 0; {p} s += {a} * {b};"
                 f" {_matrix(random, one, 'i', 'j')} {sign} {factor}s{added}; }}"
             )

@@ -6,7 +6,7 @@
 #define N 64
 #endif
 
-// gemm(f64 c[N*N], f64 a[N*N], f64 b[N*N], int n, f64 alpha=3, f64 beta=2) replaced
+// gemm(f64 c[64*64], f64 a[64*64], f64 b[64*64], int n, f64 alpha=3, f64 beta=2) replaced mk,kn->mn
 void gemm(double (*c)[N], double (*a)[N], double (*b)[N], int n, double alpha, double beta) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++)
@@ -17,8 +17,8 @@ void gemm(double (*c)[N], double (*a)[N], double (*b)[N], int n, double alpha, d
     }
 }
 
-// two_products(f64 d[N*N], f64 t[N*N], f64 a[N*N], f64 b[N*N], f64 c[N*N], int n, f64 alpha=3, f64 beta=2) replaced
-void two_products(double (*d)[N], double (*t)[N], double (*a)[N], double (*b)[N], double (*c)[N], int n,
+// two_products(f64 t[64*64], f64 d[64*64], f64 a[64*64], f64 b[64*64], f64 c[64*64], int n, f64 alpha=3, f64 beta=2) replaced mk,kn->mn set, mk,kn->mn
+void two_products(double (*t)[N], double (*d)[N], double (*a)[N], double (*b)[N], double (*c)[N], int n,
                   double alpha, double beta) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
@@ -34,7 +34,7 @@ void two_products(double (*d)[N], double (*t)[N], double (*a)[N], double (*b)[N]
         }
 }
 
-// three_products(f64 g[N*N], f64 e[N*N], f64 f[N*N], f64 a[N*N], f64 b[N*N], f64 c[N*N], f64 d[N*N], int n) replaced
+// three_products(f64 g[64*64], f64 e[64*64], f64 f[64*64], f64 a[64*64], f64 b[64*64], f64 c[64*64], f64 d[64*64], int n) replaced mk,kn->mn set, mk,kn->mn set, mk,kn->mn set
 void three_products(double (*g)[N], double (*e)[N], double (*f)[N], double (*a)[N], double (*b)[N],
                     double (*c)[N], double (*d)[N], int n) {
     for (int i = 0; i < n; i++)
@@ -57,7 +57,7 @@ void three_products(double (*g)[N], double (*e)[N], double (*f)[N], double (*a)[
         }
 }
 
-// syrk(f64 c[N*N], f64 a[N*N], int n, f64 alpha=3, f64 beta=2) replaced
+// syrk(f64 c[64*64], f64 a[64*64], int n, f64 alpha=3, f64 beta=2) replaced mk,kn->mn triangle
 void syrk(double (*c)[N], double (*a)[N], int n, double alpha, double beta) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j <= i; j++)
@@ -68,7 +68,7 @@ void syrk(double (*c)[N], double (*a)[N], int n, double alpha, double beta) {
     }
 }
 
-// syr2k(f64 c[N*N], f64 a[N*N], f64 b[N*N], int n, f64 alpha=3, f64 beta=2) replaced
+// syr2k(f64 c[64*64], f64 a[64*64], f64 b[64*64], int n, f64 alpha=3, f64 beta=2) replaced mk,kn+mk,kn->mn triangle
 void syr2k(double (*c)[N], double (*a)[N], double (*b)[N], int n, double alpha, double beta) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j <= i; j++)
@@ -79,7 +79,7 @@ void syr2k(double (*c)[N], double (*a)[N], double (*b)[N], int n, double alpha, 
     }
 }
 
-// trmm(f64 b[N*N], f64 a[N*N], int n, f64 alpha=3) replaced
+// trmm(f64 b[64*64], f64 a[64*64], int n, f64 alpha=3) replaced mk,kn->mn
 void trmm(double (*b)[N], double (*a)[N], int n, double alpha) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
@@ -89,7 +89,7 @@ void trmm(double (*b)[N], double (*a)[N], int n, double alpha) {
         }
 }
 
-// symm(f64 c[N*N], f64 a[N*N], f64 b[N*N], int n, f64 alpha=3, f64 beta=2) replaced
+// symm(f64 c[64*64], f64 a[64*64], f64 b[64*64], int n, f64 alpha=3, f64 beta=2) replaced mk,kn->mn, mk,kn->mn
 void symm(double (*c)[N], double (*a)[N], double (*b)[N], int n, double alpha, double beta) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
@@ -102,8 +102,8 @@ void symm(double (*c)[N], double (*a)[N], double (*b)[N], int n, double alpha, d
         }
 }
 
-// doitgen(f64 a[16*16*N], f64 c[N*N], f64 s[N], int n) replaced
-void doitgen(double (*a)[16][N], double (*c)[N], double *s, int n) {
+// doitgen(f64 s[64], f64 c[64*64], f64 a[16*16*64], int n) replaced mk,k->m set
+void doitgen(double *s, double (*c)[N], double (*a)[16][N], int n) {
     for (int r = 0; r < 16; r++)
         for (int q = 0; q < 16; q++) {
             for (int p = 0; p < n; p++) {
@@ -116,7 +116,7 @@ void doitgen(double (*a)[16][N], double (*c)[N], double *s, int n) {
         }
 }
 
-// gemver(f64 w[N], f64 a[N*N], f64 x[N], f64 y[N], f64 z[N], f64 u1[N], f64 v1[N], f64 u2[N], f64 v2[N], int n, f64 alpha=3, f64 beta=2) replaced
+// gemver(f64 w[64], f64 a[64*64], f64 x[64], f64 y[64], f64 z[64], f64 u1[64], f64 v1[64], f64 u2[64], f64 v2[64], int n, f64 alpha=3, f64 beta=2) replaced mk,k->m, mk,k->m
 void gemver(double *w, double (*a)[N], double *x, double *y, double *z, double *u1, double *v1, double *u2,
             double *v2, int n, double alpha, double beta) {
     for (int i = 0; i < n; i++)
@@ -132,7 +132,7 @@ void gemver(double *w, double (*a)[N], double *x, double *y, double *z, double *
             w[i] = w[i] + alpha * a[i][j] * x[j];
 }
 
-// atax(f64 y[N], f64 a[N*N], f64 t[N], f64 x[N], int n) replaced
+// atax(f64 y[64], f64 a[64*64], f64 t[64], f64 x[64], int n) replaced mk,k->m set, mk,k->m
 void atax(double *y, double (*a)[N], double *t, double *x, int n) {
     for (int i = 0; i < n; i++)
         y[i] = 0;
@@ -145,7 +145,7 @@ void atax(double *y, double (*a)[N], double *t, double *x, int n) {
     }
 }
 
-// bicg(f64 s[N], f64 a[N*N], f64 q[N], f64 p[N], f64 r[N], int n) replaced
+// bicg(f64 s[64], f64 a[64*64], f64 q[64], f64 p[64], f64 r[64], int n) replaced mk,k->m set, mk,k->m
 void bicg(double *s, double (*a)[N], double *q, double *p, double *r, int n) {
     for (int i = 0; i < n; i++)
         s[i] = 0;
@@ -158,7 +158,7 @@ void bicg(double *s, double (*a)[N], double *q, double *p, double *r, int n) {
     }
 }
 
-// mvt(f64 x[N], f64 a[N*N], f64 z[N], f64 y[N], f64 w[N], int n) replaced
+// mvt(f64 x[64], f64 a[64*64], f64 z[64], f64 y[64], f64 w[64], int n) replaced mk,k->m, mk,k->m
 void mvt(double *x, double (*a)[N], double *z, double *y, double *w, int n) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
@@ -168,7 +168,7 @@ void mvt(double *x, double (*a)[N], double *z, double *y, double *w, int n) {
             z[i] = z[i] + a[j][i] * w[j];
 }
 
-// gesummv(f64 y[N], f64 a[N*N], f64 b[N*N], f64 t[N], f64 x[N], int n, f64 alpha=3, f64 beta=2) replaced
+// gesummv(f64 y[64], f64 a[64*64], f64 b[64*64], f64 t[64], f64 x[64], int n, f64 alpha=3, f64 beta=2) replaced mk,k->m set, mk,k->m set
 void gesummv(double *y, double (*a)[N], double (*b)[N], double *t, double *x, int n, double alpha, double beta) {
     for (int i = 0; i < n; i++) {
         t[i] = 0;
@@ -181,7 +181,7 @@ void gesummv(double *y, double (*a)[N], double (*b)[N], double *t, double *x, in
     }
 }
 
-// covariance(f64 c[N*N], f64 d[N*N], f64 m[N], int n, f64 count=32) replaced
+// covariance(f64 c[64*64], f64 d[64*64], f64 m[64], int n, f64 count=32) replaced mk,kn->mn set triangle
 void covariance(double (*c)[N], double (*d)[N], double *m, int n, double count) {
     for (int j = 0; j < n; j++) {
         m[j] = 0;
@@ -202,7 +202,7 @@ void covariance(double (*c)[N], double (*d)[N], double *m, int n, double count) 
         }
 }
 
-// gramschmidt(f64 a[N*N], f64 r[N*N], f64 q[N*N], int n) rounds
+// gramschmidt(f64 a[64*64], f64 r[64*64], f64 q[64*64], int n) rounds
 void gramschmidt(double (*a)[N], double (*r)[N], double (*q)[N], int n) {
     for (int k = 0; k < n; k++) {
         double norm = 0;
@@ -221,7 +221,7 @@ void gramschmidt(double (*a)[N], double (*r)[N], double (*q)[N], int n) {
     }
 }
 
-// correlation(f64 c[N*N], f64 d[N*N], f64 m[N], f64 s[N], int n, f64 count=32) rounds
+// correlation(f64 c[64*64], f64 d[64*64], f64 m[64], f64 s[64], int n, f64 count=32) rounds
 void correlation(double (*c)[N], double (*d)[N], double *m, double *s, int n, double count) {
     for (int j = 0; j < n; j++) {
         m[j] = 0;
@@ -255,7 +255,7 @@ void correlation(double (*c)[N], double (*d)[N], double *m, double *s, int n, do
         c[n - 1][n - 1] = 1;
 }
 
-// cholesky(f64 a[N*N], int n) rounds
+// cholesky(f64 a[64*64], int n) rounds
 void cholesky(double (*a)[N], int n) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < i; j++) {
@@ -269,7 +269,7 @@ void cholesky(double (*a)[N], int n) {
     }
 }
 
-// lu(f64 a[N*N], int n) rounds
+// lu(f64 a[64*64], int n) rounds
 void lu(double (*a)[N], int n) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < i; j++) {
