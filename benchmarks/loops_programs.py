@@ -1,9 +1,9 @@
 """Kernels of linear algebra in C, through ``tilewright cc`` and through clang alone: results and speed.
 
 The kernels are those of ``tests/recognise/sources/kernels.c``, after the suite PolyBench: f64, square arrays.
-``python benchmarks/loops_programs.py`` prints a row for each: the shortest of several calls of both, in turn, how
-far results are apart, and the geometric mean over the kernels in which something was replaced. ``--size N`` is
-the order of the arrays, ``--calls N`` how often each is called, ``--only NAME`` one kernel.
+``python benchmarks/loops_programs.py`` prints a row for each: the shortest of several calls of both, in turn,
+how far results are apart, and the geometric mean over the kernels in which something was replaced.
+``--size N`` is the order of the arrays, ``--calls N`` how often each is called, ``--only NAME`` one kernel.
 """
 
 from __future__ import annotations

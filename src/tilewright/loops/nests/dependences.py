@@ -1,4 +1,4 @@
-"""Dependences between statements of a nest: which of them may run for all iterations before the other does."""
+"""Dependences between statements of a nest: which may run for all iterations before another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from tilewright.loops.nests.nest import Bound, Extent, MemoryObject, Within
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
-
 
 #: No stride of an array is larger.
 MOST_BYTES = 1 << 62
@@ -100,7 +99,7 @@ class Touched:
 
 @dataclass(frozen=True)
 class Subscripts:
-    """An offset as subscripts: the sum of strides times affine expressions, and a rest that no stride divides."""
+    """An offset as subscripts: a sum of strides times affine expressions, and a rest."""
 
     expressions: tuple[Polynomial, ...]
     rest: Polynomial
@@ -156,7 +155,7 @@ def _strides(touched: Sequence[Touched]) -> tuple[Polynomial, ...]:
             if len(coefficient.terms) == 1:
                 ((monomial, number),) = coefficient.terms
                 found.add(Polynomial(((monomial, abs(number)),)))
-    constants = sorted(one for stride in found if (one := stride.constant) is not None)
+    constants = sorted(known for stride in found if (known := stride.constant) is not None)
     sums = {a + b for a, b in combinations(constants, 2)}
     plain = [Polynomial.of(one) for one in reversed(constants) if one not in sums]
     named = sorted((one for one in found if one.constant is None), key=lambda one: -len(one.terms[0][0]))
@@ -221,11 +220,11 @@ class Order:
         for number, one in enumerate((first, second)):
             edges += [((number, d.left), (number, d.right), d.limit) for d in one.box.differences]
         for left, right in zip(parts[0].expressions, parts[1].expressions, strict=True):
-            one, other = single(left), single(right)
-            if one is None or other is None:
+            known, other = single(left), single(right)
+            if known is None or other is None:
                 continue
-            x, y = (0, one[0]), (1, other[0])
-            edges += [(x, y, other[1] - one[1]), (y, x, one[1] - other[1])]
+            x, y = (0, known[0]), (1, other[0])
+            edges += [(x, y, other[1] - known[1]), (y, x, known[1] - other[1])]
         return edges
 
 
@@ -248,7 +247,7 @@ def single(value: Polynomial) -> tuple[Index | None, int] | None:
 
 def _impossible(edges: Sequence[_Edge]) -> bool:
     """Whether differences contradict each other: a cycle of them is negative."""
-    zero = {(1, None): (0, None)}
+    zero: dict[_Node, _Node] = {(1, None): (0, None)}
     moved = [(zero.get(left, left), zero.get(right, right), limit) for left, right, limit in edges]
     nodes = {node for left, right, _ in moved for node in (left, right)}
     distance = dict.fromkeys(nodes, 0)

@@ -41,7 +41,8 @@ TYPES = (F32, F64, I32, I64)
 def distribute(nest: CountedLoop, fresh: Callable[[str], Symbol]) -> Distribution | Refusal:
     """A nest as several statements, of which at least one is a product, or why it is none.
 
-    Before: ``for i: (for j: t[i] += A[i,j]*x[j]; for j: y[j] += A[i,j]*t[i])``. After: ``t += A*x; y += Aᵀ*t``.
+    Before: ``for i: (for j: t[i] += A[i,j]*x[j]; for j: y[j] += A[i,j]*t[i])``.
+    After: ``t += A*x; y += Aᵀ*t``.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ from tilewright.loops.nests.strips import LENGTH
 from tilewright.records import dataclass
 from tilewright.spec.dtype import F32, F64
 
-I, J, K = Index("row"), Index("column"), Index("depth")
+ROW, COLUMN, DEPTH = Index("row"), Index("column"), Index("depth")
 
 
 @dataclass(frozen=True)
@@ -105,29 +105,29 @@ def _accesses(store: Store) -> list[Access]:
 
 def _lu(a: _Matrix) -> CountedLoop:
     def rest(columns: Polynomial | Index, depths: Index) -> CountedLoop:
-        return a.loop(K, depths, a.less(a.at(I, columns), a.at(I, K), a.at(K, columns)))
+        return a.loop(DEPTH, depths, a.less(a.at(ROW, columns), a.at(ROW, DEPTH), a.at(DEPTH, columns)))
 
-    right = Polynomial.of(J) + I
+    right = Polynomial.of(COLUMN) + ROW
     return a.loop(
-        I,
+        ROW,
         a.count,
-        a.loop(J, I, rest(J, J), a.over(a.at(I, J), a.at(J, J))),
-        a.loop(J, a.count - I, rest(right, I)),
+        a.loop(COLUMN, ROW, rest(COLUMN, COLUMN), a.over(a.at(ROW, COLUMN), a.at(COLUMN, COLUMN))),
+        a.loop(COLUMN, a.count - ROW, rest(right, ROW)),
     )
 
 
 def _cholesky(a: _Matrix) -> CountedLoop:
-    root = a.at(I, I)
+    root = a.at(ROW, ROW)
     return a.loop(
-        I,
+        ROW,
         a.count,
         a.loop(
-            J,
-            I,
-            a.loop(K, J, a.less(a.at(I, J), a.at(I, K), a.at(J, K))),
-            a.over(a.at(I, J), a.at(J, J)),
+            COLUMN,
+            ROW,
+            a.loop(DEPTH, COLUMN, a.less(a.at(ROW, COLUMN), a.at(ROW, DEPTH), a.at(COLUMN, DEPTH))),
+            a.over(a.at(ROW, COLUMN), a.at(COLUMN, COLUMN)),
         ),
-        a.loop(K, I, a.less(root, a.at(I, K), a.at(I, K))),
+        a.loop(DEPTH, ROW, a.less(root, a.at(ROW, DEPTH), a.at(ROW, DEPTH))),
         Assign(root, SquareRoot(Load(root), root.where), root.where),
     )
 
@@ -197,21 +197,23 @@ def _lu_blocks(
     a: _Matrix, begin: Polynomial, end: Polynomial, arrays: Arrays
 ) -> tuple[LoopStep | ProductStep, ...]:
     wide, rest = end - begin, a.count - end
-    i, j, k = begin + I, begin + J, begin + K
-    right, down = end + J, end + I
+    i, k = begin + ROW, begin + DEPTH
+    right, down = end + COLUMN, end + ROW
 
     def panel(row: Polynomial, rows: Polynomial, depths: Polynomial | Index) -> CountedLoop:
-        column = k + 1 + J
-        update = a.loop(J, wide - 1 - K, a.less(a.at(row, column), a.at(row, k), a.at(k, column)))
-        return a.loop(I, rows, a.loop(K, depths, a.over(a.at(row, k), a.at(k, k)), update))
+        column = k + 1 + COLUMN
+        update = a.loop(COLUMN, wide - 1 - DEPTH, a.less(a.at(row, column), a.at(row, k), a.at(k, column)))
+        return a.loop(ROW, rows, a.loop(DEPTH, depths, a.over(a.at(row, k), a.at(k, k)), update))
 
     upper = a.loop(
-        I, wide, a.loop(K, I, a.loop(J, rest, a.less(a.at(i, right), a.at(i, k), a.at(k, right))))
+        ROW,
+        wide,
+        a.loop(DEPTH, ROW, a.loop(COLUMN, rest, a.less(a.at(i, right), a.at(i, k), a.at(k, right)))),
     )
-    ranges = ((I, Extent.of(rest)), (K, Extent.of(wide)), (J, Extent.of(rest)))
+    ranges = ((ROW, Extent.of(rest)), (DEPTH, Extent.of(wide)), (COLUMN, Extent.of(rest)))
     product = _difference(ranges, a.at(down, right), a.at(down, k), a.at(k, right))
     return (
-        LoopStep((panel(i, wide, I), panel(down, rest, wide), upper)),
+        LoopStep((panel(i, wide, ROW), panel(down, rest, wide), upper)),
         *_product_step(product, arrays),
     )
 
@@ -220,25 +222,25 @@ def _cholesky_blocks(
     a: _Matrix, begin: Polynomial, end: Polynomial, arrays: Arrays
 ) -> tuple[LoopStep | ProductStep, ...]:
     wide, rest = end - begin, a.count - end
-    i, j, k = begin + I, begin + J, begin + K
-    right, down = end + J, end + I
+    i, j, k = begin + ROW, begin + COLUMN, begin + DEPTH
+    right, down = end + COLUMN, end + ROW
 
     def row(at: Polynomial, columns: Polynomial | Index) -> CountedLoop:
-        update = a.loop(K, J, a.less(a.at(at, j), a.at(at, k), a.at(j, k)))
-        return a.loop(J, columns, update, a.over(a.at(at, j), a.at(j, j)))
+        update = a.loop(DEPTH, COLUMN, a.less(a.at(at, j), a.at(at, k), a.at(j, k)))
+        return a.loop(COLUMN, columns, update, a.over(a.at(at, j), a.at(j, j)))
 
     root = a.at(i, i)
     square = a.loop(
-        I,
+        ROW,
         wide,
-        row(i, I),
-        a.loop(K, I, a.less(root, a.at(i, k), a.at(i, k))),
+        row(i, ROW),
+        a.loop(DEPTH, ROW, a.less(root, a.at(i, k), a.at(i, k))),
         Assign(root, SquareRoot(Load(root), root.where), root.where),
     )
-    ranges = ((I, Extent.of(rest)), (J, Extent.of(Polynomial.of(I) + 1)), (K, Extent.of(wide)))
+    ranges = ((ROW, Extent.of(rest)), (COLUMN, Extent.of(Polynomial.of(ROW) + 1)), (DEPTH, Extent.of(wide)))
     product = _difference(ranges, a.at(down, right), a.at(down, k), a.at(right, k))
     return (
-        LoopStep((square, a.loop(I, rest, row(down, wide)))),
+        LoopStep((square, a.loop(ROW, rest, row(down, wide)))),
         *_product_step(product, arrays),
     )
 

@@ -19,7 +19,7 @@ from tilewright.loops.nests.nest import (
     Times,
     Value,
 )
-from tilewright.loops.nests.polynomial import Index, Polynomial
+from tilewright.loops.nests.polynomial import Index
 
 
 def loops_of(store: Store, arrays: Arrays) -> CountedLoop:
@@ -32,7 +32,7 @@ def loops_of(store: Store, arrays: Arrays) -> CountedLoop:
 
 
 def accumulated(store: Store, outer: Index, arrays: Arrays) -> CountedLoop:
-    """The loops of ``C += sum``, with sums kept in C and adjacent elements of C innermost, where that is right.
+    """The loops of ``C += sum``, with sums kept in C and adjacent elements innermost where that is right.
 
     Loops up to `outer` stay where they are; those behind it may be in any order.
     """
@@ -48,7 +48,7 @@ def accumulated(store: Store, outer: Index, arrays: Arrays) -> CountedLoop:
 
     def reach(own: Range) -> tuple[bool, int, int]:
         """Where a loop belongs: over sums, then over distant elements, then over adjacent ones."""
-        stride = form.coefficient(own[0]) if form else Polynomial()
+        stride = form.coefficient(own[0])
         many = max((len(monomial) for monomial, _ in stride.terms), default=0)
         return bool(stride), -many, -abs(stride.constant or 0)
 
@@ -97,7 +97,7 @@ def _value(term: Term) -> Value:
 
 
 def _arranged(store: Store, arrays: Arrays) -> tuple[Range, ...]:
-    """The loops around a store, that over adjacent elements innermost, if each iteration has its own element."""
+    """The loops around a store; adjacent elements innermost if each iteration has its own element."""
     box = boxed(store.ranges)
     plain = box is not None and not box.differences and not box.places
     reads = [element.access for term in store.form.terms for element in term.elements]

@@ -71,9 +71,7 @@ def cut(store: Store, fresh: Callable[[str], Symbol]) -> Strips | None:
         return None
     parts = []
     for places, extent in (far, near):
-        moved: dict[Symbol, Polynomial] = {outer: shifted}
-        for index, place in places.items():
-            moved[index] = place
+        moved: dict[Symbol, Polynomial] = {outer: shifted, **places}
         changed = {outer: Extent.of(last - first), inner: extent}
         parts.append(_moved(store, moved, changed))
     return Strips(outer, inner, begin, end, extents[outer], parts[0], parts[1])

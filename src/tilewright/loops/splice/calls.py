@@ -162,15 +162,18 @@ def _read_memory(product: MatrixProduct, invariants: Invariants, checked: ExitSt
 
 
 def values_of(symbols: Iterator[Symbol] | Sequence[Symbol]) -> tuple[SsaValue, ...]:
+    """The program values among some symbols."""
     found = {(one.text, one.kind): one for one in symbols if isinstance(one, SsaValue)}
     return tuple(found.values())
 
 
 def parameters_of(taken: Sequence[SsaValue]) -> list[tuple[str, Type]]:
+    """Names and types of the parameters that program values become."""
     return [(f"value.{number}", kind_of(one)) for number, one in enumerate(taken)]
 
 
 def invariants_of(f: Function, taken: Sequence[SsaValue]) -> Invariants:
+    """The values of symbols in a function that takes program values."""
     return Invariants(
         f, {(one.text, one.kind): f.arguments[f"value.{number}"] for number, one in enumerate(taken)}
     )
@@ -198,11 +201,13 @@ def named_within(condition: Within) -> Iterator[Symbol]:
 
 
 def symbols_in(*values: Polynomial) -> Iterator[Symbol]:
+    """The symbols of polynomials that are no indices."""
     for value in values:
         yield from (symbol for symbol in sorted(value.symbols) if not isinstance(symbol, Index))
 
 
 def spans_of(extent: Extent) -> Iterator[Polynomial]:
+    """The spans of an extent."""
     yield from (bound.span for bound in extent.bounds)
 
 
