@@ -163,7 +163,7 @@ def _strides(touched: Sequence[Touched]) -> tuple[Polynomial, ...]:
 
 
 def _quotient(value: Polynomial, stride: Polynomial) -> Polynomial:
-    """The part of a value that a stride of one term divides, divided by it; constants to the nearest number."""
+    """The part of a value that a stride of one term divides, divided by it; constants are rounded."""
     ((monomial, number),) = stride.terms
     terms: list[tuple[tuple[Symbol, ...], int]] = []
     for symbols, coefficient in value.terms:
