@@ -40,8 +40,8 @@ void count(void) { ++calls; }
 // two_arrays(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n, u32 d[n*n]=0) refused
 // uses_index(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // band(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,k->m
-// triangle_of_depth(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,k->m
-// triangle_of_other_matrix(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,k->m
+// triangle_of_depth(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,kn->mn
+// triangle_of_other_matrix(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,kn->mn
 // cholesky(u32 a[n*n], int n) refused
 // triangular_solve(u32 b[n*n], u32 a[n*n], int n) replaced mk,k->m
 // in_place(u32 c[n*n], u32 b[n*n], int n) refused
