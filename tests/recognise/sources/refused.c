@@ -33,7 +33,7 @@ void count(void) { ++calls; }
 // maximum(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // divided(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // clamped(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
-// calls_inside(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
+// calls_inside(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,kn->mn
 // volatile_sum(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // volatile_operand(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // atomic_sum(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
