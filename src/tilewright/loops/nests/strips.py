@@ -62,16 +62,16 @@ def cut(store: Store, fresh: Callable[[str], Symbol]) -> Strips | None:
     shifted = i + first
     rest = form.rest
     if form.coefficient(outer).constant == 1 and (rest.constant or 0) >= 0 and rest.constant is not None:
-        far = {inner: d}, Extent.of(first + rest)
-        near = {inner: d + first + rest}, Extent.of(i)
+        far = d, Extent.of(first + rest)
+        near = d + first + rest, Extent.of(i)
     elif form.coefficient(outer).constant == -1:
-        far = {inner: last + d - shifted}, Extent.of(rest - last)
-        near = {inner: d}, Extent((Bound(last - shifted), Bound(rest - shifted)))
+        far = last + d - shifted, Extent.of(rest - last)
+        near = d, Extent((Bound(last - shifted), Bound(rest - shifted)))
     else:
         return None
     parts = []
-    for places, extent in (far, near):
-        moved: dict[Symbol, Polynomial] = {outer: shifted, **places}
+    for place, extent in (far, near):
+        moved: dict[Symbol, Polynomial] = {outer: shifted, inner: place}
         changed = {outer: Extent.of(last - first), inner: extent}
         parts.append(_moved(store, moved, changed))
     return Strips(outer, inner, begin, end, extents[outer], parts[0], parts[1])
