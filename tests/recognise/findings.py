@@ -13,7 +13,8 @@ _OPERAND = re.compile(r"(?P<name>(?:at)?\([^\[]*?\)|[%@]?[\w.$>-]+|\[[^\]]*\])\[
 def found_in(remarks: Sequence[Remark], function: str) -> str:
     """The products in a function, in the order of its text; "" where none was found."""
     own = [remark for remark in remarks if remark.where.function == function]
-    return ", ".join(_shortened(remark.text) for remark in own if remark.replaced)
+    products = [text for remark in own if remark.replaced for text in remark.text.split("; then ")]
+    return ", ".join(map(_shortened, products))
 
 
 def reasons(remarks: Sequence[Remark], function: str) -> str:

@@ -8,6 +8,7 @@ from random import Random
 
 from recognise.calls import evaluated
 from recognise.random_forms import blocked, rows, triangle, windows
+from recognise.random_statements import statements
 
 #: Element types of A and B, of C and of sums: names in comments and in C. Sums of unsigned integers may wrap.
 TYPES = {
@@ -266,12 +267,15 @@ MISTAKES: tuple[Callable[[Random, Nest], Nest], ...] = (
 )
 
 
-def source(seed: int, count: int) -> str:
+#: How often each form is drawn: single products, triangles, blocked loops, rows behind pointers,
+#: convolutions, several statements.
+WEIGHTS = (6, 1, 1, 2, 2, 3)
+
+
+def source(seed: int, count: int, weights: tuple[int, ...] = WEIGHTS) -> str:
     """A C file of so many functions."""
     random = Random(seed)
     head = "/* Drawn by random_nests.py. */\n\n#include <stdint.h>\n\n"
-    forms = (lambda random, name: draw(random, name).text, triangle, blocked, rows, windows)
-    drawn = (
-        random.choices(forms, weights=(6, 1, 1, 2, 2))[0](random, f"f{number}") for number in range(count)
-    )
+    forms = (lambda random, name: draw(random, name).text, triangle, blocked, rows, windows, statements)
+    drawn = (random.choices(forms, weights=weights)[0](random, f"f{number}") for number in range(count))
     return head + "\n".join(drawn)

@@ -23,6 +23,8 @@ from tilewright.loops.splice.plan import ProductStrategy
 PROGRAMS = [*SOURCE_TOOLCHAINS.items(), ("conditions.c", ZIG)]
 #: In `make test` the newer clang alone compiles its source.
 REPEATED = ("conditions.c", CLANG)
+#: Every kernel of it is compiled for larger sizes than the others' are.
+LARGE = ("kernels.c", CLANG)
 #: Programs of which `make test` compiles the smallest kernels: what is found in them, and how it is called,
 #: do not depend on the strategy. The others choose at run time.
 SMALLEST = {
@@ -53,7 +55,10 @@ FEW = {
 
 @pytest.mark.parametrize(
     ("source", "toolchain"),
-    [pytest.param(*one, marks=exhaustive if one == REPEATED and ZIG.program else ()) for one in PROGRAMS],
+    [
+        pytest.param(*one, marks=exhaustive if one == LARGE or (one == REPEATED and ZIG.program) else ())
+        for one in PROGRAMS
+    ],
     ids=lambda part: getattr(part, "name", part),
 )
 def test_loops_of_a_program(

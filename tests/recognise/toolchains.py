@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -58,6 +58,10 @@ class Toolchain:
         )
         return None if found is None else (found,)
 
+    def with_options(self, *more: str) -> Toolchain:
+        """The compiler with further options."""
+        return replace(self, options=(*self.options, *more))
+
     def command(self, sources: Sequence[Path], library: Path) -> list[str]:
         """What makes a shared library."""
         assert self.program is not None
@@ -85,6 +89,7 @@ SOURCE_TOOLCHAINS = {
     "rows.c": CLANG,
     "convolutions.c": CLANG,
     "mixed.c": CLANG,
+    "kernels.c": CLANG,
     "products.cpp": CLANG_CPP,
     "products.f90": FLANG,
     "products.rs": RUSTC,

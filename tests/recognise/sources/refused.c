@@ -33,15 +33,15 @@ void count(void) { ++calls; }
 // maximum(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // divided(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // clamped(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
-// calls_inside(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
+// calls_inside(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,kn->mn
 // volatile_sum(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // volatile_operand(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // atomic_sum(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // two_arrays(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n, u32 d[n*n]=0) refused
 // uses_index(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // band(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,k->m
-// triangle_of_depth(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,k->m
-// triangle_of_other_matrix(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,k->m
+// triangle_of_depth(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,kn->mn
+// triangle_of_other_matrix(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,kn->mn
 // cholesky(u32 a[n*n], int n) refused
 // triangular_solve(u32 b[n*n], u32 a[n*n], int n) replaced mk,k->m
 // in_place(u32 c[n*n], u32 b[n*n], int n) refused

@@ -6,6 +6,7 @@ from enum import Enum
 
 from tilewright.loops.nests.nest import Condition, CountedLoop, MatrixProduct
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
+from tilewright.loops.nests.sequence import Distribution
 from tilewright.records import dataclass
 
 #: Default values of fields of symbols that `of` replaces: fields of a subclass need defaults.
@@ -170,6 +171,14 @@ class Found:
     """A product in LLVM IR, and the nest that computes it."""
 
     product: MatrixProduct
+    place: NestLocation
+
+
+@dataclass(frozen=True)
+class Distributed:
+    """A nest in LLVM IR that is several statements, some of them products."""
+
+    distribution: Distribution
     place: NestLocation
 
 

@@ -15,14 +15,17 @@ from tilewright.loops.llvm.trip_counts import Counts
 from tilewright.loops.nests.nest import (
     Access,
     Cell,
+    Choice,
     Conversion,
     InvariantScalar,
     Load,
     MemoryObject,
     Minus,
     Number,
+    Quotient,
     Read,
     Refusal,
+    SquareRoot,
     Sum,
     Times,
     Unreadable,
@@ -36,6 +39,7 @@ _UNSIGNED = {I8: U8}
 _DECIMAL = re.compile(r"-?\d+(?:\.\d*(?:e[+-]?\d+)?)?$")
 _HEXADECIMAL = re.compile(r"(f?)0x([HR]?)([0-9A-Fa-f]+)$")
 _FUSED = re.compile(r"@llvm\.(?:fmuladd|fma)\.\w+$")
+_ROOT = re.compile(r"@llvm\.sqrt\.f(?:32|64)$")
 #: Instructions of one tree, at most: far more than a product needs, and still fast.
 LARGEST_TREE = 64
 
@@ -104,6 +108,8 @@ class Values:
             **dict.fromkeys(("fadd", "fsub", "add", "sub"), self._sum),
             **dict.fromkeys(("fmul", "mul"), self._product),
             **dict.fromkeys(("fpext", "fptrunc", "sext", "zext", "trunc", "sitofp"), self._conversion),
+            "fdiv": self._quotient,
+            "select": self._choice,
             "shl": self._shift,
             "fneg": self._negation,
             "load": self._load,
@@ -260,7 +266,22 @@ class Values:
     def _frozen(self, instruction: Instruction, at: NaturalLoop) -> Value:
         return self._of(*instruction.operands[0], at)
 
+    def _quotient(self, instruction: Instruction, at: NaturalLoop) -> Value:
+        left, right = (self._of(*operand, at) for operand in instruction.operands)
+        return Quotient(left, right, self.where(instruction))
+
+    def _choice(self, instruction: Instruction, at: NaturalLoop) -> Value:
+        """A select between two floats that a comparison of floats decides."""
+        test = self.function.definitions.get(instruction.operands[0].text)
+        if test is None or test.opcode != "fcmp" or instruction.operands[1].kind not in ("float", "double"):
+            return Unreadable("chooses between values", self.where(instruction))
+        operands = (*test.operands, *instruction.operands[1:])
+        left, right, then, otherwise = (self._of(*operand, at) for operand in operands)
+        return Choice(test.predicate, left, right, then, otherwise, self.where(instruction))
+
     def _call(self, instruction: Instruction, at: NaturalLoop) -> Value:
+        if _ROOT.match(instruction.callee):
+            return SquareRoot(self._of(*instruction.operands[0], at), self.where(instruction))
         if not _FUSED.match(instruction.callee):
             return Unreadable(f"calls {instruction.callee}", self.where(instruction))
         left, right, addend = (self._of(*operand, at) for operand in instruction.operands)
@@ -279,8 +300,7 @@ class Values:
 
 
 _WORDS = {
-    **dict.fromkeys(("fdiv", "sdiv", "udiv"), "divides"),
+    **dict.fromkeys(("sdiv", "udiv"), "divides"),
     **dict.fromkeys(("frem", "srem", "urem"), "computes remainders"),
-    "select": "chooses between values",
     "uitofp": "converts unsigned integers to floating point",
 }

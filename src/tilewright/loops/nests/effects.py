@@ -12,6 +12,7 @@ from tilewright.loops.nests.nest import (
     Access,
     Assign,
     Cell,
+    Choice,
     Conversion,
     CountedLoop,
     Extent,
@@ -21,8 +22,10 @@ from tilewright.loops.nests.nest import (
     Minus,
     Number,
     Obstacle,
+    Quotient,
     Read,
     Refusal,
+    SquareRoot,
     Statement,
     Sum,
     Times,
@@ -30,6 +33,7 @@ from tilewright.loops.nests.nest import (
     Value,
     Where,
 )
+from tilewright.loops.nests.pointwise import split
 from tilewright.loops.nests.polynomial import Index
 from tilewright.records import dataclass
 from tilewright.spec.dtype import DType, Kind
@@ -122,6 +126,8 @@ class Store:
     ranges : the loops around it, outermost first.
     version : number of stores before it.
     mirrored : a variable assumed to equal the target when the loops begin; this has still to be proved.
+    value : what is stored, where it is no sum of products but computed from elements one by one; the form has
+        no terms then.
     """
 
     ranges: tuple[Range, ...]
@@ -130,6 +136,7 @@ class Store:
     version: int
     where: Where
     mirrored: Cell | None = None
+    value: Value | None = None
 
 
 @dataclass(frozen=True)
@@ -143,18 +150,23 @@ class Effects:
     stores: tuple[Store, ...]
 
 
-def effects(nest: CountedLoop) -> tuple[Store, ...]:
+def effects(nest: CountedLoop, *, pointwise: bool = False) -> tuple[Store, ...]:
     """The stores of a nest, in program order.
 
     Sums that a scalar variable accumulates become terms over the accumulating loops:
     ``s = 0; for k: s += A[k]*B[k]; C = s`` is the store ``C = sum over k of A[k]*B[k]``.
+
+    Parameters
+    ----------
+    pointwise : values that are no sums of products may be stored, too. One that is computed from a sum is
+        two stores: ``C = s / n`` is ``C = s; C = C / n``.
 
     Raises
     ------
     Refused : a statement or value cannot be part of a sum of products, or a variable carries a value other
         than its own sum from one iteration to the next.
     """
-    found = _Reader().body((nest,))
+    found = _Reader(pointwise=pointwise).body((nest,))
     for store in found.stores:
         if unset := [term.cells[0].cell for term in store.form.terms if term.cells]:
             raise Refused(store.where, f"does not set {unset[0].name} before it adds to it")
@@ -178,8 +190,9 @@ def times(one: Factor, other: Factor) -> Factor:
 class _Reader:
     """Reads statements in program order and counts stores."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, pointwise: bool) -> None:
         self.version = 0
+        self.pointwise = pointwise
 
     def body(self, statements: tuple[Statement, ...]) -> Effects:
         """Effects of statements in terms of the values of variables before them."""
@@ -192,11 +205,32 @@ class _Reader:
                 case Assign(target=Cell() as cell):
                     cells[cell] = self.value(statement.value, cells, statement.where)
                 case Assign(target=Access() as target):
-                    form = self.value(statement.value, cells, statement.where)
-                    self.store(Store((), target, form, self.version, statement.where), stores)
+                    self.assign(target, statement, cells, stores)
                 case Obstacle(reason=reason, where=where):
                     raise Refused(where, reason)
         return Effects(cells, tuple(stores))
+
+    def assign(
+        self, target: Access, statement: Assign, cells: Mapping[Cell, SumOfTerms | None], stores: list[Store]
+    ) -> None:
+        """Appends the stores of an assignment to an element."""
+        where = statement.where
+        try:
+            form = self.value(statement.value, cells, where)
+        except Refused:
+            found = split(statement.value, target) if self.pointwise else None
+            if found is None:
+                raise
+            value, cell = found
+            if cell is not None:
+                form = self.value(Read(cell), cells, where)
+                if form.dtype != target.dtype:
+                    raise
+                self.store(Store((), target, form, self.version, where), stores)
+            stores.append(Store((), target, SumOfTerms(), self.version, where, value=value))
+            self.version += 1
+        else:
+            self.store(Store((), target, form, self.version, where), stores)
 
     def store(self, store: Store, stores: list[Store]) -> None:
         """Appends a store, and removes an earlier store to the same element that is not read in between."""
@@ -284,6 +318,12 @@ class _Reader:
                 return replace(form, terms=tuple(minus * term for term in form.terms))
             case Conversion():
                 return converted(self.value(value.value, cells, where), value.dtype, where)
+            case Quotient(where=place):
+                raise Refused(place, "divides")
+            case SquareRoot(where=place):
+                raise Refused(place, "computes square roots")
+            case Choice(where=place):
+                raise Refused(place, "chooses between values")
             case Unreadable(reason=reason, where=place):
                 raise Refused(place, reason)
 

@@ -146,6 +146,40 @@ class Conversion:
 
 
 @dataclass(frozen=True)
+class Quotient:
+    """left / right."""
+
+    left: Value
+    right: Value
+    where: Where = field(compare=False)
+
+
+@dataclass(frozen=True)
+class SquareRoot:
+    """The square root of a value."""
+
+    value: Value
+    where: Where = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`then` if left and right are in a relation, else `otherwise`.
+
+    Attributes
+    ----------
+    relation : as LLVM names that of floats: "ogt", "ult".
+    """
+
+    relation: str
+    left: Value
+    right: Value
+    then: Value
+    otherwise: Value
+    where: Where = field(compare=False)
+
+
+@dataclass(frozen=True)
 class Unreadable:
     """A value of an unsupported kind; the reason names it, as in "divides"."""
 
@@ -153,7 +187,12 @@ class Unreadable:
     where: Where
 
 
-Value: TypeAlias = Load | Read | Number | InvariantScalar | Sum | Times | Minus | Conversion | Unreadable
+#: Values that no sum of products contains, but that may be computed from one, element by element.
+Pointwise: TypeAlias = Quotient | SquareRoot | Choice
+
+Value: TypeAlias = (
+    Load | Read | Number | InvariantScalar | Sum | Times | Minus | Conversion | Pointwise | Unreadable
+)
 
 
 # Statements

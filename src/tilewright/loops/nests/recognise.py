@@ -75,7 +75,7 @@ def contraction(nest: CountedLoop) -> MatrixProduct | Refusal:
     'stores nothing'
     """
     try:
-        return _product(nest.where, effects(nest))
+        return product_of(nest.where, effects(nest))
     except Refused as refused:
         return refused.refusal
 
@@ -97,7 +97,8 @@ class _Step:
     space: IterationSpace
 
 
-def _product(where: Where, stores: Sequence[Store]) -> MatrixProduct:
+def product_of(where: Where, stores: Sequence[Store]) -> MatrixProduct:
+    """The product that some stores compute together; raises `Refused`."""
     if not stores:
         raise Refused(where, "stores nothing")
     updates = [store for store in stores if any(len(term.elements) > 1 for term in store.form.terms)]

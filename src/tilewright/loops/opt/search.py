@@ -10,7 +10,8 @@ from tilewright.llvm.matrix import MULTIPLY
 from tilewright.loops.llvm.loops import Root, nests
 from tilewright.loops.llvm.module import FunctionDefinition, ParsedModule
 from tilewright.loops.llvm.prefilter import multiplies_elements
-from tilewright.loops.llvm.symbols import Found
+from tilewright.loops.llvm.symbols import Distributed, Found, SsaValue
+from tilewright.loops.nests.distribute import distribute
 from tilewright.loops.nests.nest import Refusal
 from tilewright.loops.nests.recognise import recognise
 from tilewright.loops.opt.machines import machine_of
@@ -87,9 +88,11 @@ class Search:
             for inner in root.inner:
                 self._visit(inner, found.reason)
         else:
-            self.remarks.append(Remark(root.where, replaced=True, text=described(root, found.product)))
+            products = [found.product] if isinstance(found, Found) else found.distribution.products
+            text = "; then ".join(described(root, product) for product in products)
+            self.remarks.append(Remark(root.where, replaced=True, text=text))
 
-    def _replaced(self, root: Root) -> Found | Refusal:
+    def _replaced(self, root: Root) -> Found | Distributed | Refusal:
         """The product that replaces a nest, or a refusal."""
         if not multiplies_elements(self.function, root.loop.blocks):
             return Refusal(root.where, NO_ELEMENTS)
@@ -106,27 +109,35 @@ class Search:
         if isinstance(machine, str):
             return Refusal(root.where, machine)
         said = " ".join(f'"{name}"="{value}"' for name, value in self._compiled_for().items() if value)
-        lines = self._splicer.splice(self.lines, found, machine, said)
+        if isinstance(found, Distributed):
+            lines = self._splicer.splice_distribution(self.lines, found, machine, said)
+        else:
+            lines = self._splicer.splice(self.lines, found, machine, said)
         if isinstance(lines, Refusal):
             return lines
         self.lines = lines
         return found
 
-    def _found(self, root: Root) -> Found | Refusal:
-        """The product of a nest, as it stands or with the copies of its loops read as one loop each."""
+    def _found(self, root: Root) -> Found | Distributed | Refusal:
+        """What replaces a nest, as it stands or with the copies of its loops read as one loop each."""
         found = self._read(root, rerolls=False)
         if not isinstance(found, Refusal):
             return found
         rerolled = self._read(root, rerolls=True)
         return found if isinstance(rerolled, Refusal) and not is_optimised(root) else rerolled
 
-    def _read(self, root: Root, *, rerolls: bool) -> Found | Refusal:
+    def _read(self, root: Root, *, rerolls: bool) -> Found | Distributed | Refusal:
+        """The product of a nest, or several statements with products among them; with its location."""
         candidate = root.read(reassociates=self.options.assume_reassociation, rerolls=rerolls)
         if isinstance(candidate, Refusal):
             return candidate
         product = recognise(candidate.nest)
         if isinstance(product, Refusal):
-            return product
+            distribution = distribute(candidate.nest, lambda name: SsaValue.of(f"%tilewright.{name}", "i64"))
+            if isinstance(distribution, Refusal):
+                return product
+            conditions = (*candidate.conditions, *distribution.conditions)
+            return Distributed(replace(distribution, conditions=conditions), candidate.place)
         product = replace(product, conditions=(*candidate.conditions, *product.conditions))
         return Found(product, candidate.place)
 

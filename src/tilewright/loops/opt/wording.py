@@ -67,6 +67,10 @@ def described(root: Root, product: MatrixProduct) -> str:
     return f"{_in_source(root, product_text(shown, StorageOrder(shown)))}, {' '.join(types)}"
 
 
+#: First and last index of a strip.
+_STRIP = re.compile(rf"%tilewright\.(begin|end)\.{NAME}(?::\w+)?")
+
+
 def _in_source(root: Root, text: str) -> str:
     """A text with source names of values, as far as they are known."""
-    return SourceNames(root.module, root.flow.function)(text)
+    return SourceNames(root.module, root.flow.function)(_STRIP.sub(r"\1", text))

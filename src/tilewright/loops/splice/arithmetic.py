@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import INT1, INT64, POINTER, Type, Value, int64, named_type
+from tilewright.llvm.convert import Convert
+from tilewright.llvm.values import INT1, INT64, POINTER, Type, Value, int64, memory_type, named_type
 from tilewright.loops.llvm.symbols import Computed, IntegerOperation, Reloaded, SsaValue
-from tilewright.loops.nests.nest import Extent
+from tilewright.loops.nests.nest import Extent, InvariantScalar
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
+from tilewright.spec.dtype import DType, find_llvm_type
 
 #: Alignment of loads from program memory: the program's own load may be better aligned, but that is unknown.
 UNKNOWN_ALIGNMENT = 1
@@ -147,6 +149,12 @@ class Invariants:
                 rest = f.sub(left, f.mul(quotient, right))
                 return f.select(f.icmp("<", rest, 0), f.sub(quotient, 1), quotient)
 
+    def within(self, more: Mapping[Symbol, Value]) -> Invariants:
+        """The values inside a loop, in which further symbols have values."""
+        inner = Invariants(self.f, self._given)
+        inner._found = {**self._found, **more}
+        return inner
+
     def symbol(self, symbol: Symbol) -> Value:
         """The value of a symbol as a 64-bit integer."""
         value = self.raw(symbol)
@@ -188,6 +196,16 @@ class Invariants:
             found = span if found is None else least(f, found, span)
         assert found is not None
         return most(f, found, int64(extent.least))
+
+
+def scalar_value(invariants: Invariants, scalar: InvariantScalar, to: DType) -> Value:
+    """A number that the program computes before the nest, converted to a type."""
+    f, value = invariants.f, invariants.raw(scalar.symbol)
+    dtype = scalar.dtype or find_llvm_type(value.type.text)
+    assert dtype is not None
+    if memory_type(dtype) != value.type:  # conversions take floats of 16 bits as integers
+        value = f.bitcast(value, memory_type(dtype))
+    return Convert(f, half=False)(value, dtype, to)
 
 
 def quotient(f: Function, left: Value, right: int) -> Value:

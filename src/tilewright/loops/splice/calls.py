@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from tilewright.compiler.interface import SCRATCH_ALIGNMENT
 from tilewright.compiler.lowering.frame import LOCAL_ALIGNMENT
 from tilewright.llvm.build import Callee, Function, Module
-from tilewright.llvm.convert import Convert
 from tilewright.llvm.matrix import MatrixAt, add_product, load_matrix, multiply_matrices, store_matrix
 from tilewright.llvm.values import (
     INT1,
@@ -21,26 +20,24 @@ from tilewright.llvm.values import (
     constant,
     element_type,
     int64,
-    memory_type,
     null,
 )
 from tilewright.loops.llvm.symbols import Reloaded, SsaValue
 from tilewright.loops.nests.nest import (
     Extent,
     Factor,
-    InvariantScalar,
     MatrixProduct,
     ProductDimension,
     Within,
 )
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
-from tilewright.loops.splice.arithmetic import Invariants, kind_of, least, symbols_below
+from tilewright.loops.splice.arithmetic import Invariants, kind_of, least, scalar_value, symbols_below
 from tilewright.loops.splice.conditions import Conditions
 from tilewright.loops.splice.kernels import EmbeddedKernel
 from tilewright.loops.splice.plan import KernelChoice, KernelMatrix, KernelPlan
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.records import dataclass
-from tilewright.spec.dtype import DType, find_llvm_type
+from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout
 from tilewright.spec.roles import DimensionRole
 
@@ -115,7 +112,7 @@ def define_call(
     -------
     The program values that it takes, in order.
     """
-    symbols = tuple(dict.fromkeys(symbols_below(_named(plan.product))))
+    symbols = tuple(dict.fromkeys(symbols_below(named_by(plan.product))))
     taken = values_of(symbols)
     # Panels in the frame of an inlined function would enlarge the frames of its callers.
     panels = any(way.most_work is not None and kernel.scratch_bytes for way, kernel in kernels)
@@ -198,13 +195,13 @@ def invariants_of(f: Function, taken: Sequence[SsaValue]) -> Invariants:
     )
 
 
-def _named(product: MatrixProduct) -> Iterator[Symbol]:
+def named_by(product: MatrixProduct) -> Iterator[Symbol]:
     """The symbols in a product's records."""
     for operand in (product.a, product.b, product.c, *(product.second or ())):
         yield operand.memory.base
-        yield from _symbols(operand.offset)
+        yield from symbols_in(operand.offset)
     for one in product.dimensions:
-        yield from _symbols(one.a, one.b, one.c, *_spans(one.extent))
+        yield from symbols_in(one.a, one.b, one.c, *spans_of(one.extent))
     for factor in (product.alpha, product.beta):
         yield from (scalar.symbol for scalar in factor.scalars)
     for condition in product.conditions:
@@ -214,17 +211,19 @@ def _named(product: MatrixProduct) -> Iterator[Symbol]:
 
 def named_within(condition: Within) -> Iterator[Symbol]:
     """The symbols in a condition."""
-    yield from _symbols(condition.value, condition.low, condition.high)
+    yield from symbols_in(condition.value, condition.low, condition.high)
     for _, extent in condition.loops:
-        yield from _symbols(*_spans(extent))
+        yield from symbols_in(*spans_of(extent))
 
 
-def _symbols(*values: Polynomial) -> Iterator[Symbol]:
+def symbols_in(*values: Polynomial) -> Iterator[Symbol]:
+    """The symbols of polynomials that are no indices."""
     for value in values:
         yield from (symbol for symbol in sorted(value.symbols) if not isinstance(symbol, Index))
 
 
-def _spans(extent: Extent) -> Iterator[Polynomial]:
+def spans_of(extent: Extent) -> Iterator[Polynomial]:
+    """The spans of an extent."""
     yield from (bound.span for bound in extent.bounds)
 
 
@@ -374,18 +373,9 @@ def factor_value(f: Function, invariants: Invariants, factor: Factor, acc: DType
     assert not isinstance(factor.number, complex)
     found: Value | None = None
     for scalar in factor.scalars:
-        value = _scalar(f, invariants, scalar, acc)
+        value = scalar_value(invariants, scalar, acc)
         found = value if found is None else f.times(found, value)
     number = constant(acc, factor.number)
     if found is None:
         return number
     return found if factor.number == 1 else f.times(found, number)
-
-
-def _scalar(f: Function, invariants: Invariants, scalar: InvariantScalar, acc: DType) -> Value:
-    value = invariants.raw(scalar.symbol)
-    dtype = scalar.dtype or find_llvm_type(value.type.text)
-    assert dtype is not None
-    if memory_type(dtype) != value.type:  # conversions take floats of 16 bits as integers
-        value = f.bitcast(value, memory_type(dtype))
-    return Convert(f, half=False)(value, dtype, acc)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import permutations
 
+from tilewright.llvm.build import Function
 from tilewright.llvm.values import INT1, INT64, Value, int64
 from tilewright.loops.llvm.symbols import Reloaded
 from tilewright.loops.llvm.type_layout import POINTER_BYTES
@@ -72,7 +73,7 @@ class Conditions:
         f, kind = self.invariants.f, kind_of(symbol)
         begin = f.ptrtoint(self.invariants.address(symbol.base, symbol.offset))
         c = self._interval(self.product.c, "c", self.invariants.exact)
-        self.require(self._apart(c, Interval(begin, f.add(begin, bytes_of(kind.text)))))
+        self.require(apart(f, c, Interval(begin, f.add(begin, bytes_of(kind.text)))))
 
     def _interval(
         self, operand: MatrixOperand, name: str, exact: Exact, pitch: Polynomial | None = None
@@ -97,18 +98,13 @@ class Conditions:
     def _disjoint(self, other: MatrixOperand, name: str) -> None:
         """Require that C does not overlap another operand."""
         f, exact, c = self.invariants.f, self.invariants.exact, self.product.c
-        far = self._apart(self._interval(c, "c", exact), self._interval(other, name, exact))
+        far = apart(f, self._interval(c, "c", exact), self._interval(other, name, exact))
         pitch = self._common_pitch(other, name)
         if pitch is not None:
             with f.once_if(f.not_(far), [far]) as (_, advance):
                 advance([self._interleaved(other, name, pitch)])
             far = advance.results[0]
         self.require(far)
-
-    def _apart(self, left: Interval, right: Interval) -> Value:
-        """Whether two intervals are disjoint."""
-        f = self.invariants.f
-        return f.or_(f.icmp("<=", left.end, right.begin), f.icmp("<=", right.end, left.begin))
 
     def _common_pitch(self, other: MatrixOperand, name: str) -> Polynomial | None:
         """A stride that C and another operand share, as blocks of one array do; not the stride of one
@@ -195,6 +191,11 @@ class Conditions:
 
 #: Dimensions of C up to which all orders are tried.
 MOST_ORDERED = 3
+
+
+def apart(f: Function, left: Interval, right: Interval) -> Value:
+    """Whether two intervals are disjoint."""
+    return f.or_(f.icmp("<=", left.end, right.begin), f.icmp("<=", right.end, left.begin))
 
 
 def bytes_of(kind: str) -> int:

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from tilewright.llvm.build import Module
+from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.matrix import PREFIX, lower_matrices
 from tilewright.llvm.target import parse, target_machine
-from tilewright.loops.llvm.symbols import Found, SsaValue
-from tilewright.loops.nests.nest import Refusal
+from tilewright.llvm.values import INT1
+from tilewright.loops.llvm.symbols import Distributed, Found, NestLocation, SsaValue
+from tilewright.loops.nests.nest import MatrixProduct, Refusal, Where
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.loops.splice.calls import Context, PanelAllocator, define_call, define_first, define_value
+from tilewright.loops.splice.distribution import ProductCall, define_distribution, program_values
 from tilewright.loops.splice.kernels import EmbeddedKernel, Kernels
 from tilewright.loops.splice.matrices import multiply_by_tiles
-from tilewright.loops.splice.plan import FRAME_BYTES, KernelChoice, KernelPlan, ProductStrategy
+from tilewright.loops.splice.plan import FRAME_BYTES, KernelChoice, KernelPlan, ProductStrategy, plan
 from tilewright.loops.splice.table_call import define_table_call
 from tilewright.loops.splice.table_plan import TablePlan, plans
 from tilewright.loops.splice.text import insert_bypass, phis
@@ -66,24 +68,65 @@ class Splicer:
         -------
         Refusal : no kernel computes the product; the function is unchanged.
         """
-        product, place = found.product, found.place
-        planned = plans(product, machine, self._strategy)
+        planned = plans(found.product, machine, self._strategy)
         if isinstance(planned, Refusal):
             return planned
+        number, self._number = self._number, self._number + 1
+        call = f"{self._prefix}product_{number}"
+        taken = self._define(call, planned, machine, Context(attributes, self._memory))
+        return self._bypassed(lines, found.place, call, taken, found.product.where)
+
+    def splice_distribution(
+        self, lines: Sequence[str], found: Distributed, machine: Machine, attributes: str = ""
+    ) -> list[str] | Refusal:
+        """As `splice`, for a nest that several products and loops replace."""
+        distribution = found.distribution
+        if program_values(distribution) is None:
+            return Refusal(distribution.where, "has several statements, and reads a number or a pointer to a row from memory")
+        calls: dict[MatrixProduct, ProductCall] = {}
+        refused: Refusal | None = None
+        for product in distribution.products:
+            planned = plan(product, machine, self._strategy)
+            if isinstance(planned, Refusal):
+                refused = planned
+                continue
+            number, self._number = self._number, self._number + 1
+            name = f"{self._prefix}product_{number}"
+            kernels = self._kernels_of(planned, machine)
+            taken = define_call(self._module, name, planned, kernels, Context(attributes, self._memory))
+            self._machines[name] = machine
+            calls[product] = ProductCall(Callee(INT1, f"@{name}"), taken)
+        if not calls:
+            assert refused is not None
+            return refused
+        number, self._number = self._number, self._number + 1
+        name = f"{self._prefix}nest_{number}"
+        taken = define_distribution(self._module, name, distribution, calls, attributes)
+        self._machines[name] = machine
+        return self._bypassed(lines, found.place, name, taken, distribution.where)
+
+    def _bypassed(
+        self,
+        lines: Sequence[str],
+        place: NestLocation,
+        call: str,
+        taken: Sequence[SsaValue],
+        where: Where,
+    ) -> list[str] | Refusal:
+        """A function that calls another in front of a nest, and goes around the nest if that returns true."""
         values = dict(place.leaving)
         behind = phis(lines, place.exit)
         for phi in behind:
             if phi.name not in values:
-                return Refusal(product.where, f"computes {phi.name}, which is used after the loops")
+                return Refusal(where, f"computes {phi.name}, which is used after the loops")
         number, self._number = self._number, self._number + 1
-        done, call = f"{self._prefix}done_{number}", f"{self._prefix}product_{number}"
-        taken = self._define(call, planned, machine, Context(attributes, self._memory))
+        done = f"{self._prefix}done_{number}"
         code = [_call(f"%{done}", "i1", call, taken)]
         leaving: dict[str, str] = {}
         for phi in behind:
             function = f"{self._prefix}leaving_{number}_{len(leaving)}"
             leaving[phi.name] = f"%{function}"
-            self._machines[function] = machine
+            self._machines[function] = self._machines[call]
             given = define_value(self._module, function, Polynomial.of(values[phi.name]), phi.kind)
             code.append(_call(f"%{function}", phi.kind, function, given))
         code.append(f"br i1 %{done}, label %{place.exit}, label %{place.header}")
