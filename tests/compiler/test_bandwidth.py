@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from support import host_rows
 
 import tilewright as tw
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-from bandwidth import PAGE_BYTES, VECTORS, MemoryProbe, SharedProbe
+from tilewright.tools.bench.bandwidth import PAGE_BYTES, VECTORS, MemoryProbe, SharedProbe
 
 
 @pytest.mark.parametrize("row", [isa.name for isa in host_rows()])

@@ -46,9 +46,9 @@ def stored_text(source: str) -> str:
             command = [*words, no_folder, "--emit=llvm-bc", "-o", str(bitcode), str(SOURCES / source)]
         else:
             found = Invocation.read(toolchain.command([SOURCES / source], Path("unit.so")))
-            text = bitcode.with_suffix(".ll")
-            subprocess.run(found.emitting(found.sources[0], text), check=True, cwd=folder)
-            command = found.assembling(text, bitcode)
+            written = bitcode.with_suffix(".ll")
+            subprocess.run(found.emitting(found.sources[0], written), check=True, cwd=folder)
+            command = found.assembling(written, bitcode)
         subprocess.run(command, check=True, cwd=folder)
         initialize()
         module = llvm.parse_bitcode(bitcode.read_bytes())

@@ -9,6 +9,7 @@ from tilewright.loops.nests.nest import (
     Access,
     Assign,
     Cell,
+    Choice,
     Conversion,
     CountedLoop,
     InvariantScalar,
@@ -16,7 +17,9 @@ from tilewright.loops.nests.nest import (
     Minus,
     Number,
     Obstacle,
+    Quotient,
     Read,
+    SquareRoot,
     Statement,
     Sum,
     Times,
@@ -45,6 +48,13 @@ def value_text(value: Value) -> str:
             return f"-{value_text(inner)}"
         case Conversion(inner, dtype):
             return f"{dtype.name}({value_text(inner)})"
+        case Quotient(left, right):
+            return f"({value_text(left)} / {value_text(right)})"
+        case SquareRoot(inner):
+            return f"sqrt({value_text(inner)})"
+        case Choice(relation, left, right, then, otherwise):
+            test = f"{value_text(left)} {relation} {value_text(right)}"
+            return f"({value_text(then)} if {test} else {value_text(otherwise)})"
         case Unreadable(reason, _):
             return f"? {reason}"
 

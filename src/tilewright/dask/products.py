@@ -156,9 +156,7 @@ def _linear_of_chunk(x: Array, weight: PackedMatrix, bias: Array | None, activat
     return linear_of_arrays(x, own, bias, activation)
 
 
-def _product(
-    name: str, a: Any, b: Any, *, dtype: Any, bias: Any, activation: ActivationName | None, plan: Plan | None
-) -> Any:
+def _product(name: str, a: Any, b: Any, *, dtype: Any, bias: Any, activation: Any, plan: Plan | None) -> Any:
     """The product of two checked operands."""
     for operand, array in (("a", a), ("b", b)):
         if not array.ndim:

@@ -29,7 +29,7 @@ def rows(A: Any, B: Any, C: Any) -> None:
                 C[i, j] += row[k] * B[k, j]
 
 
-def bound_that_changes(A: Any, B: Any, C: Any) -> int:
+def bound_that_changes(A: Any, B: Any, C: Any) -> Any:
     n = A.shape[1]
     for i in range(A.shape[0]):
         for j in range(B.shape[1]):

@@ -82,7 +82,10 @@ class Splicer:
         """As `splice`, for a nest that several products and loops replace."""
         distribution = found.distribution
         if program_values(distribution) is None:
-            return Refusal(distribution.where, "has several statements, and reads a number or a pointer to a row from memory")
+            return Refusal(
+                distribution.where,
+                "has several statements, and reads a number or a pointer to a row from memory",
+            )
         calls: dict[MatrixProduct, ProductCall] = {}
         refused: Refusal | None = None
         for product in distribution.products:

@@ -7,18 +7,24 @@ from dataclasses import replace
 
 from tilewright.loops.nests.nest import (
     Access,
+    Choice,
     Conversion,
     InvariantScalar,
     Load,
     Minus,
     Number,
+    Quotient,
     Read,
+    SquareRoot,
     Sum,
     Times,
     Unreadable,
     Value,
 )
 from tilewright.loops.nests.polynomial import Polynomial
+
+#: Why lanes with such values are not compared: nothing below knows that they are the same.
+POINTWISE = "divides, takes roots or chooses between values in copies of a loop"
 
 
 class NotOneLoop(Exception):
@@ -50,6 +56,8 @@ def summands(value: Value) -> tuple[Value, ...]:
                 continue
             case Unreadable(reason):
                 raise NotOneLoop(reason)
+            case Quotient() | SquareRoot() | Choice():
+                raise NotOneLoop(POINTWISE)
             case _:
                 found.append(Minus(one) if negative else one)
     return tuple(found)
@@ -82,6 +90,8 @@ def key(value: Value) -> str:
             return f"{symbol.name} {dtype}"
         case Number(number):
             return f"{number!r}"
+        case Quotient() | SquareRoot() | Choice():
+            raise NotOneLoop(POINTWISE)
         case Unreadable(reason):
             raise NotOneLoop(reason)
 
@@ -116,6 +126,8 @@ def loads_in(value: Value) -> Iterator[Access]:
             yield from loads_in(right)
         case Minus(inner) | Conversion(inner):
             yield from loads_in(inner)
+        case Quotient() | SquareRoot() | Choice():
+            raise NotOneLoop(POINTWISE)
         case _:
             return
 
@@ -130,6 +142,8 @@ def reads_in(value: Value) -> Iterator[Read]:
             yield from reads_in(right)
         case Minus(inner) | Conversion(inner):
             yield from reads_in(inner)
+        case Quotient() | SquareRoot() | Choice():
+            raise NotOneLoop(POINTWISE)
         case _:
             return
 
@@ -155,5 +169,7 @@ def rebuilt(value: Value, change: Callable[[Value], Value]) -> Value:
             return replace(value, left=rebuilt(left, change), right=rebuilt(right, change))
         case Minus(inner) | Conversion(inner):
             return replace(value, value=rebuilt(inner, change))
+        case Quotient() | SquareRoot() | Choice():
+            raise NotOneLoop(POINTWISE)
         case _:
             return change(value)
