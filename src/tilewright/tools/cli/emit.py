@@ -301,13 +301,23 @@ def command_of(operation: str) -> Any:
     return problem_command(operation, _COMMON | {"emit": (_Form, OPS[operation].form)}, run)
 
 
-def problem_command(operation: str, options: Mapping[str, tuple[Any, Any]], act: Callable[..., None]) -> Any:
+#: How the help of an operation's command begins where its docstring says what `emit` does.
+_WRITES = "Write the code for "
+
+
+def problem_command(
+    operation: str,
+    options: Mapping[str, tuple[Any, Any]],
+    act: Callable[..., None],
+    writes: str = _WRITES,
+) -> Any:
     """A command on a problem of an operation: its options are the parameters that build the problem.
 
     Parameters
     ----------
     options : further options of the command: annotation and default by name.
     act : called with the problem, and these options by name.
+    writes : what the command does with the operation, as its help begins.
     """
     op: Op = OPS[operation]
     parameters = signature(op.build).parameters
@@ -318,7 +328,8 @@ def problem_command(operation: str, options: Mapping[str, tuple[Any, Any]], act:
         problem = op.build(**{name: _value(parameters[name], text) for name, text in given.items()})
         act(problem, **further)
 
-    run.__doc__ = (getdoc(op.build) or operation).partition("\n")[0]
+    said = (getdoc(op.build) or operation).partition("\n")[0]
+    run.__doc__ = f"{writes}{said.removeprefix(_WRITES)}" if said.startswith(_WRITES) else said
     own = [_declared(one, texts.get(one.name, "")) for one in parameters.values()]
     common = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -49,7 +49,7 @@ class ExploreGroup(EmitGroup):
     @staticmethod
     def of_operation(operation: str) -> Any:
         """The command of an operation."""
-        return problem_command(operation, _COMMON, _explore)
+        return problem_command(operation, _COMMON, _explore, "Write a page about the kernel for ")
 
 
 app = group("Write an HTML page about a kernel or a model: blocking, tiles, code, cycles.", cls=ExploreGroup)
