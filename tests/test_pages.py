@@ -180,8 +180,8 @@ def test_the_example_with_pytorch_runs() -> None:
 
 
 @exhaustive
-def test_the_three_commands_of_the_readme_run(tmp_path: Path) -> None:
-    """`pip install .` into an empty folder, then both commands by what was installed there."""
+def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
+    """`pip install .` into an empty folder, then the others by what was installed there."""
     pytest.importorskip("hatchling")
     block = README[README.index("```sh\n") : README.index("`make demo`")]
     first, *others = (line.partition("#")[0].split() for line in block.splitlines()[1:5])
