@@ -94,7 +94,10 @@ def test_bounds_of_what_is_parsed() -> None:
 def test_the_command_line_is_part_of_the_package() -> None:
     names = {re.split(r"[<>=]", one)[0] for one in PROJECT["dependencies"]}
     assert {"rich", "typer"} <= names
-    assert PROJECT["scripts"] == {"tilewright": "tilewright.tools.cli:main"}
+    assert PROJECT["scripts"] == {
+        "tilewright": "tilewright_cc.launch:main",
+        "tilewright-cc": "tilewright_cc.launch:compiler_main",
+    }
 
 
 def test_versions_agree() -> None:

@@ -71,7 +71,9 @@ def test_its_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         "PYTHONPATH", os.pathsep.join((str(pages.ROOT / "src"), os.environ.get("PYTHONPATH", "")))
     )
     if "import pictures" in page.read_text(encoding="utf-8"):
-        pytest.importorskip("matplotlib")
+        matplotlib = pytest.importorskip("matplotlib")
+        for name, value in matplotlib.rcParams.items():  # which the pictures change
+            monkeypatch.setitem(matplotlib.rcParams, name, value)
     if "IPython" in page.read_text(encoding="utf-8"):
         pytest.importorskip("IPython")
     threads = tw.get_num_threads()

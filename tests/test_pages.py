@@ -74,6 +74,8 @@ def test_links_resolve(page: str) -> None:
         if target.startswith(("http://", "https://")):
             continue
         path, _, anchor = target.partition("#")
+        if path.startswith("../api/"):
+            continue  # written when the site is built, which follows every link
         found = (ROOT / page).parent / path if path else ROOT / page
         assert found.exists(), target
         if anchor:

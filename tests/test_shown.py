@@ -17,6 +17,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.graph.drawing import MOST_SHOWN_NODES
+from tilewright.ops.contraction.tables.problem import TableProduct
 from tilewright.spec.dtype import DTYPES
 from tilewright.spec.operations import OPS
 
@@ -45,6 +46,9 @@ PROBLEMS: list[Any] = [
     tw.BatchReduceGemm(4, 4, 4, 2),
     tw.BatchReduceGemm(4, 4, 4, 2, beta=0),
     tw.BatchReduceGemm(4, 4, 4, 2, "i8", batch="address"),
+    TableProduct("f32"),
+    TableProduct("f32", sums="f64"),
+    TableProduct("i8", b_dtype="i8"),
     tw.Unary("relu", 4, 4),
     tw.Unary("relu", 4, 4, b="row"),
     tw.Mmt4d(8, 8, 1),

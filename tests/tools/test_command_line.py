@@ -38,6 +38,7 @@ COMMANDS = dict(commands(get_command(app)))
 WITHOUT_JSON = {
     *(("cache", "clear"), ("cache", "prune"), ("cc",), ("run",)),
     *(("emit", "library"), ("emit", "blas"), ("emit", "contraction")),
+    *(path for path in COMMANDS if path[0] == "explore"),
 }
 
 

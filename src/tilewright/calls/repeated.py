@@ -358,6 +358,10 @@ class CallCount(NamedTuple):
     python: dict[str, int]
 
 
+#: Lines of the table of calls that an interactive session shows; reasons may take two lines of a screen.
+SHOWN_LINES = 32
+
+
 class CallCounts(tuple[CallCount, ...]):
     """The calls of this process, a function each; prints as a table."""
 
@@ -382,7 +386,13 @@ class CallCounts(tuple[CallCount, ...]):
             lines += [f"  {count} x {reason}" for reason, count in one.python.items()]
         return "\n".join(lines)
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        """As printed; of a long table, what fits a screen."""
+        lines = str(self).splitlines()
+        if len(lines) <= SHOWN_LINES:
+            return "\n".join(lines)
+        rest = len(lines) - SHOWN_LINES
+        return "\n".join([*lines[:SHOWN_LINES], f"... {rest} more lines: print(tilewright.show_calls())"])
 
 
 #: What counts calls of functions that are not this package's.

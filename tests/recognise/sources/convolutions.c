@@ -2,7 +2,7 @@
 
 #include <stdint.h>
 
-// conv2d(f32 y[m*6*n], f32 x[8*8*(n+2)], f32 w[m*8*9], int m>=0, int n>=0) replaced mmkkk,kkkn->mmn set
+// conv2d(f32 y[m*6*n], f32 x[8*8*(n+2)], f32 w[m*8*9], int m>=0, int n>=0) replaced mkkk,kkknn->mnn set
 void conv2d(float *y, const float *x, const float *w, int m, int n) {
     for (int o = 0; o < m; o++)
         for (int i = 0; i < 6; i++)

@@ -26,8 +26,10 @@ COLOURS = {
     "torch": "#D55E00",
     "jax": "#008F68",
     "onnxruntime": "#B0568B",
+    "scipy": "#7A5195",
+    "iree": "#A07800",
 }
-_OTHER_COLOURS = ("#7A5195", "#A07800", "#5B6E00")
+_OTHER_COLOURS = ("#5B6E00", "#8A4B2F", "#2F5D8A")
 #: What a reader knows each system as.
 TITLES = {
     "tilewright-avx2": "tilewright, AVX2 kernels",
@@ -128,7 +130,7 @@ def system_colours(systems: Iterable[str]) -> dict[str, str]:
     """The colour of each system.
 
     >>> system_colours(["tilewright", "tilewright-unfused"])
-    {'tilewright': '#0072B2', 'tilewright-unfused': '#7A5195'}
+    {'tilewright': '#0072B2', 'tilewright-unfused': '#5B6E00'}
     """
     others = cycle(_OTHER_COLOURS)
     return {system: COLOURS.get(system) or next(others) for system in systems}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tilewright.errors import UnsupportedDtype
 from tilewright.records import dataclass
+from tilewright.spec.constructor import constructor_text
 from tilewright.spec.dtype import ACCUMULATORS, DType, parse_dtype
 from tilewright.spec.problem import ProductTypes, RunTimeSizes
 from tilewright.spec.records import set_fields
@@ -58,3 +59,5 @@ class TableProduct(RunTimeSizes):
         if not (acc.holds(types.a) and acc.holds(types.b)):
             raise UnsupportedDtype(dtype=f"sums of {acc} for {types.a} x {types.b}", supported=f"{types.acc}")
         set_fields(self, dtype=types.a, b_dtype=types.b, sums=acc)
+
+    __repr__ = constructor_text
