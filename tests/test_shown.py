@@ -73,7 +73,7 @@ PROBLEMS: list[Any] = [
     tw.schedule(CONTRACTION, tw.machine("generic128")),
     tw.Dimension("k", "primitive", 32, in0=1, in1=1),
 ]
-NAMES = {name: getattr(tw, name) for name in tw.__all__}
+NAMES = {"TableProduct": TableProduct} | {name: getattr(tw, name) for name in tw.__all__}
 
 
 def test_a_problem_shows_the_call_that_makes_it() -> None:
