@@ -127,12 +127,17 @@ class Search:
         return found if isinstance(rerolled, Refusal) and not is_optimised(root) else rerolled
 
     def _read(self, root: Root, *, rerolls: bool) -> Found | Distributed | Refusal:
-        """The product of a nest, or several statements with products among them; with its location."""
+        """The product of a nest, or several statements with products among them; with its location.
+
+        Copies that are read as one loop are tried as single products only.
+        """
         candidate = root.read(reassociates=self.options.assume_reassociation, rerolls=rerolls)
         if isinstance(candidate, Refusal):
             return candidate
         product = recognise(candidate.nest)
         if isinstance(product, Refusal):
+            if rerolls:
+                return product
             distribution = distribute(candidate.nest, lambda name: SsaValue.of(f"%tilewright.{name}", "i64"))
             if isinstance(distribution, Refusal):
                 return product
