@@ -1,8 +1,8 @@
 """A direct convolution in C, through ``tilewright cc``, through clang alone, and PyTorch's: one thread.
 
 ``python benchmarks/loops_convolution.py`` prints the shortest and the median time of each, taken in turn, and
-the ratios. ``--channels``, ``--size`` and ``--window`` are those of the convolution, ``--rounds`` how often each
-is called; without PyTorch its column is left out.
+the ratios. ``--channels``, ``--size`` and ``--window`` are those of the convolution, ``--rounds`` how often
+each is called. Without PyTorch its line is left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tilewright.tools.explore.statistics import median
 
 CLANG = next(filter(None, map(shutil.which, ("clang-19", "clang"))), "clang")
 FLAGS = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")
-#: A stays where it is: x has the border that the window needs.
+#: The convolution; x has the border that the window needs.
 SOURCE = """
 void conv(float *restrict y, const float *restrict x, const float *restrict w) {
   for (int o = 0; o < CHANNELS; o++)
