@@ -202,22 +202,19 @@ def paths(m: int, n: int, k: int) -> Figure:
     """Predicted cycles of every strategy that a product may take, by what they are spent on."""
     a, b = np.zeros((m, k), np.float32), np.zeros((k, n), np.float32)
     tw.matmul(a, b)
-    found = tw.explain(tw.matmul, a, b).paths
+    found = [one for one in tw.explain(tw.matmul, a, b).considered if one.cycles is not None]
     figure, axes = plt.subplots(figsize=(9, 0.62 * len(found) + 1.2), layout="constrained")
     seen: set[str] = set()
-    for row, text in enumerate(reversed(found)):
-        cycles = float(re.search(r"([\d,]+) cycles", text)[1].replace(",", ""))  # type: ignore[index]
+    for row, way in enumerate(reversed(found)):
         left = 0.0
-        for part, percent in re.findall(r"(\w+) (\d+)%", text):
-            width = cycles * float(percent) / 100
+        for part, percent in re.findall(r"(\w+) (\d+)%", way.reason.rpartition("(")[2]):
+            width = (way.cycles or 0.0) * float(percent) / 100
             label = None if part in seen else part
             seen.add(part)
             axes.barh(row, width, left=left, color=_PARTS.get(part, GREY), label=label, height=0.55)
             left += width
-        taken = text.startswith("taken")
-        name = re.search(r"predicted  (.*?) \(", text)
-        words = (name[1] if name else "") + (" (taken)" if taken else "")
-        axes.text(0, row + 0.42, words, fontsize=9.5, va="bottom", weight="bold" if taken else "normal")
+        words = way.strategy + (" (taken)" if way.taken else "")
+        axes.text(0, row + 0.42, words, fontsize=9.5, va="bottom", weight="bold" if way.taken else "normal")
     axes.set_yticks([])
     axes.set_ylim(-0.5, len(found) - 0.3)
     axes.set_xlabel("predicted cycles, in millions")
