@@ -165,11 +165,11 @@ def test_the_wheel_has_the_package_and_nothing_else(built: tuple[Path, Path]) ->
     with zipfile.ZipFile(built[1]) as files:
         names = files.namelist()
     tops = {name.split("/")[0] for name in names}
-    assert tops == {"tilewright", f"tilewright-{tw.__version__}.dist-info"}
+    assert tops == {"tilewright", "tilewright_cc", f"tilewright-{tw.__version__}.dist-info"}
     assert [name for name in names if STRAY.search(name)] == []
-    listed = (path for path in (ROOT / "src" / "tilewright").rglob("*") if path.is_file())
+    listed = (path for path in (ROOT / "src").rglob("*") if path.is_file())
     source = {str(path.relative_to(ROOT / "src")) for path in listed}
-    package = {name for name in names if name.startswith("tilewright/")}
+    package = {name for name in names if not name.startswith(f"tilewright-{tw.__version__}")}
     assert package == {name for name in source if not STRAY.search(name)}
     assert "tilewright/py.typed" in package
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
