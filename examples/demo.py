@@ -48,7 +48,7 @@ def main() -> None:
     try:
         plan = BenchmarkPlan(CASES, installed_peers(CASES[0].types), threads=1, repeat=options.repeat)
         check_plot_path(options.output)
-        report = measure_with_progress(plan, console)
+        report = measure_with_progress(plan)
         print_report(plan, report, console)
         draw_report(plan, report, options.output)
     except TilewrightError as error:
