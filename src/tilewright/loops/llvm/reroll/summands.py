@@ -116,22 +116,6 @@ def place_key(access: Access) -> str:
     return f"{access.memory.base.name}[{access.offset}]{access.dtype}"
 
 
-def loads_in(value: Value) -> Iterator[Access]:
-    """Every element that a value is computed from."""
-    match value:
-        case Load(access):
-            yield access
-        case Times(left, right) | Sum(left, right):
-            yield from loads_in(left)
-            yield from loads_in(right)
-        case Minus(inner) | Conversion(inner):
-            yield from loads_in(inner)
-        case Quotient() | SquareRoot() | Choice():
-            raise NotOneLoop(POINTWISE)
-        case _:
-            return
-
-
 def reads_in(value: Value) -> Iterator[Read]:
     """Every variable that a value is computed from."""
     match value:

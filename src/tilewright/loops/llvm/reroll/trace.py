@@ -17,12 +17,12 @@ from tilewright.loops.llvm.reroll.lanes import LaneValues, lanes_of
 from tilewright.loops.llvm.reroll.summands import (
     NotOneLoop,
     key,
-    loads_in,
     place_key,
     reads_in,
     summands,
 )
 from tilewright.loops.nests.nest import Access, Cell, Read, Value
+from tilewright.loops.nests.pointwise import elements_of
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
 from tilewright.records import dataclass
 
@@ -42,7 +42,7 @@ class LaneEffect:
         """An offset that differs between iterations."""
         if self.target is not None:
             return self.target.offset
-        access = next(loads_in(self.value), None)
+        access = next(elements_of(self.value), None)
         if access is None:
             raise NotOneLoop("sums in copies what is no element of memory")
         return access.offset
@@ -356,8 +356,8 @@ class Trace:
 
     def _split(self, values: Sequence[Value]) -> list[Value]:
         """Terms that were added since the last loop; checks that the rest is the sum."""
-        carried = [value for value in values if not any(True for _ in loads_in(value))]
-        added = [value for value in values if any(True for _ in loads_in(value))]
+        carried = [value for value in values if not any(True for _ in elements_of(value))]
+        added = [value for value in values if any(True for _ in elements_of(value))]
         if self._left is None:
             self.start = tuple(carried)
         elif _counted(carried) != self._left:
