@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tilewright as tw
+from tilewright.tools.bench.families.loops import product, row_product
 from tilewright.tools.explore.statistics import geometric_mean, median
 
 Array = np.ndarray[Any, Any]
@@ -27,22 +28,6 @@ Array = np.ndarray[Any, Any]
 RUNS, SECONDS = 20, 2e-3
 #: How far results may be from those of float64, in units of the largest element.
 TOLERANCE = 1e-5
-
-
-def product(A: Array, B: Array, C: Array) -> None:
-    """The triple loop."""
-    for i in range(A.shape[0]):
-        for j in range(B.shape[1]):
-            for k in range(A.shape[1]):
-                C[i, j] += A[i, k] * B[k, j]
-
-
-def row_product(A: Array, B: Array, C: Array) -> None:
-    """The order of loops that compilers vectorise best."""
-    for i in range(A.shape[0]):
-        for k in range(A.shape[1]):
-            for j in range(B.shape[1]):
-                C[i, j] += A[i, k] * B[k, j]
 
 
 def sum_product(A: Array, B: Array, C: Array) -> None:
