@@ -1,130 +1,149 @@
-"""Loop nests drawn at random, with their loops and without: ``python tests/recognise/fuzz.py SEED SECONDS``.
+"""Loop nests drawn at random, with their loops and without: ``python tests/recognise/fuzz.py FOLDER NESTS``.
 
-Prints each function that does not compute the same, with the source that it is in; the exit status is 1 then.
+Draws functions until there are so many, from where an earlier run with the same folder ended. Prints each
+function that does not compute the same, with the seed of its source; the exit status is 1 then. Delete the
+folder when the package has changed: it has the code of kernels.
 """
 
 from __future__ import annotations
 
-import ctypes
+import gc
+import json
 import os
+import signal
 import sys
-import time
+import traceback
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from unittest import mock
+from typing import Any
 
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("shared", "")]
 
-from recognise.calls import calls_of
-from recognise.drivers import differences
-from recognise.findings import found_in, reasons
-from recognise.random_nests import WEIGHTS, source
-from recognise.toolchains import CLANG, library
-from tilewright.loops.driving.build import build
-from tilewright.loops.driving.units import UnitCompiler
-from tilewright.loops.nests import distribute, factorise
-from tilewright.loops.opt.records import OutputFormat, ProductOptions
-from tilewright.loops.opt.work import Work, optimise_here
-from tilewright.loops.splice import distribution
-from tilewright.loops.splice.plan import ProductStrategy
+from recognise.batches import SETTINGS, Batch, Setting, SharedKernels, compiled
+from recognise.random_nests import source
+from tilewright.loops.opt.work import RECURSION
 
 #: Functions of one source.
-COUNT = 40
+COUNT = 60
 
 
 @dataclass
-class SmallSteps(UnitCompiler):
-    """Replaces nests in this process, however little they compute, and cuts triangles into short strips.
+class Progress:
+    """What a run has done so far, kept in a file between runs.
 
-    Sizes that functions are called with have several strips then, and every product is computed by a kernel.
-    """
-
-    def code(self, bitcode: bytes, form: OutputFormat, name: str) -> bytes:
-        """As `UnitCompiler.code`."""
-        with ExitStack() as changed:
-            for module, constant, value in SMALL:
-                changed.enter_context(mock.patch.object(module, constant, value))
-            options = ProductOptions(strategy=ProductStrategy.TILING)
-            done = optimise_here(Work(bitcode, name, form, options))
-        self.remarks += done.remarks
-        return done.content
-
-
-#: Constants that keep small nests as they are, and values that do not.
-SMALL = ((distribution, "LEAST_WORK", 1), (distribute, "LENGTH", 5), (factorise, "LENGTH", 5))
-
-
-def wrong(
-    seed: int,
-    count: int,
-    folder: Path,
-    *,
-    apart: bool = False,
-    weights: tuple[int, ...] = WEIGHTS,
-    units: UnitCompiler | None = None,
-) -> tuple[list[str], Counter[str]]:
-    """Where functions drawn for a seed do not compute the same, and what became of how many.
-
-    Parameters
+    Attributes
     ----------
-    folder : for the source and its libraries.
-    apart : each function runs in a process of its own, which may crash.
-    weights : how often each form is drawn.
-    units : what replaces loops.
+    seed : the next source.
+    functions, replaced : by setting.
+    became : products and reasons of refusals.
+    wrong : functions that do not compute the same.
     """
-    text = source(seed, count, weights)
-    path, units = folder / f"{seed}.c", units or UnitCompiler()
-    path.write_text(text, encoding="utf-8")
-    assert build(CLANG.command([path], folder / f"{seed}-replaced.so"), units) == 0
-    original, replaced = library(CLANG, path, folder), ctypes.CDLL(str(folder / f"{seed}-replaced.so"))
-    found: list[str] = []
-    became: Counter[str] = Counter()
-    for call in calls_of(text, path.name):
-        product = found_in(units.remarks, call.function)
-        became[product or reasons(units.remarks, call.function).split(";")[0]] += 1
-        if apart:
-            found += _in_a_child(lambda: differences(call, original, replaced), call.function)  # noqa: B023
-        else:
-            found += differences(call, original, replaced)
-    return found, became
+
+    seed: int = 1
+    functions: Counter[str] = field(default_factory=Counter)
+    replaced: Counter[str] = field(default_factory=Counter)
+    became: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> Progress:
+        """That of an earlier run, or of none."""
+        if not path.exists():
+            return cls()
+        found = json.loads(path.read_text(encoding="utf-8"))
+        counters = {name: Counter(found[name]) for name in ("functions", "replaced", "became")}
+        return cls(found["seed"], **counters, wrong=found["wrong"])
+
+    def write(self, path: Path) -> None:
+        """Keep it for the next run."""
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+        unfinished.replace(path)
+
+    def add(self, seed: int, setting: Setting, became: Counter[str], wrong: Sequence[str]) -> None:
+        """Count one source."""
+        self.seed = seed + 1
+        self.functions[setting.name] += sum(became.values())
+        self.replaced[setting.name] += sum(count for what, count in became.items() if "->" in what)
+        self.became += became
+        self.wrong += [f"seed {seed}, {setting.name}: {line}" for line in wrong]
 
 
-def _in_a_child(compare: object, name: str) -> Iterator[str]:
+def in_a_child(work: Callable[[], Any]) -> tuple[Any, str]:
+    """What some work returns, as JSON has it, and "" or how its process ended."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        assert callable(compare)
-        os.write(writing, "\n".join(compare()).encode()[: 1 << 15])
-        os._exit(0)
+        status = 1
+        try:
+            content = json.dumps(work()).encode()
+            with os.fdopen(writing, "wb") as answer:
+                answer.write(content)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
     os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as answer:
-        yield from answer.read().splitlines()
-    status = os.waitpid(child, 0)[1]
+    with os.fdopen(reading, "rb") as answer:
+        content = answer.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status:
-        yield f"{name}: the process ended with status {status}"
+        return None, f"the process ended with {signal.Signals(-status).name if status < 0 else status}"
+    return json.loads(content), ""
+
+
+def checked(seed: int, setting: Setting, kernels: SharedKernels) -> tuple[Counter[str], list[str]]:
+    """One source: what became of its functions, and those that do not compute the same."""
+
+    def work() -> tuple[Counter[str], list[str]]:
+        with TemporaryDirectory() as folder:
+            batch = compiled(source(seed, COUNT), setting, Path(folder), kernels)
+            return batch.became, _wrong_calls(batch, seed)
+
+    done, ended = in_a_child(work)
+    return (Counter(), [ended]) if ended else (Counter(done[0]), done[1])
+
+
+def _wrong_calls(batch: Batch, seed: int) -> list[str]:
+    """Calls of all functions in one child; only if it crashes, each function in a child of its own."""
+    numbers = range(len(batch.calls))
+    done, ended = in_a_child(lambda: [line for number in numbers for line in batch.wrong(number, seed)])
+    if not ended:
+        return list(done)
+    found: list[str] = []
+    for number, call in enumerate(batch.calls):
+        lines, ended = in_a_child(lambda: batch.wrong(number, seed))  # noqa: B023
+        found += lines if not ended else [f"{call.function}: {ended}"]
+    return found
 
 
 def main() -> None:
-    """Seed after seed until the time is over."""
-    seed, seconds = int(sys.argv[1]), float(sys.argv[2])
-    start, failed, total = time.monotonic(), False, Counter[str]()
-    while time.monotonic() - start < seconds:
-        with TemporaryDirectory() as folder:
-            units = SmallSteps() if seed % 2 else None
-            found, became = wrong(seed, COUNT, Path(folder), apart=True, units=units)
-        for line in found:
-            print(f"seed {seed}: {line}")
-        failed |= bool(found)
-        total += became
-        seed += 1
-    for what, count in total.most_common():
+    """Source after source, until there have been as many functions as asked for."""
+    folder, asked = Path(sys.argv[1]), int(sys.argv[2])
+    sys.setrecursionlimit(RECURSION)
+    gc.disable()  # each source is the work of a child
+    kernels, path = SharedKernels(folder / "kernels"), folder / "progress.json"
+    progress = Progress.read(path)
+    while progress.functions.total() < asked:
+        seed = progress.seed
+        setting = SETTINGS[seed % len(SETTINGS)]
+        became, wrong = checked(seed, setting, kernels)
+        progress.add(seed, setting, became, wrong)
+        progress.write(path)
+        for line in wrong:
+            print(f"seed {seed}, {setting.name}: {line}", flush=True)
+        total, replaced = progress.functions.total(), progress.replaced.total()
+        print(f"{total} functions, {replaced} replaced, {len(progress.wrong)} wrong", flush=True)
+    for name, count in progress.functions.items():
+        print(f"{name:24} {count:6} functions, {progress.replaced[name]:6} replaced")
+    for what, count in progress.became.most_common():
         print(f"{count:6} {what}")
-    sys.exit(int(failed))
+    sys.exit(bool(progress.wrong))
 
 
 if __name__ == "__main__":
