@@ -90,6 +90,7 @@ class CutProduct:
     instruction, blocking : the multiply instruction and how products are cut.
     types : element types of the operands.
     strip : rows of A that meet all of B before the next ones, on the path that has strips.
+    depths_of_strip : depths of such rows that L1 keeps, where depths are not adjacent.
     """
 
     machine: Machine
@@ -97,6 +98,7 @@ class CutProduct:
     blocking: Blocking
     types: ProductTypes
     strip: int
+    depths_of_strip: int
 
     # --- bytes --------------------------------------------------------------------------------------------
 
@@ -234,24 +236,29 @@ class CutProduct:
             (self._level(c), c * (2 * blocks - 1)),
         )
         waited = self._waited(streams, multiply + tiles)
-        conflicts = self._a_conflicts(product) * ceil(n / cut.nr)
-        return Cycles(multiply, tiles + conflicts, packing, **waited)
+        lost = self._a_conflicts(product, kept=kc <= self.depths_of_strip) * ceil(n / cut.nr)
+        return Cycles(multiply, tiles + lost, packing, **waited)
 
-    def _a_conflicts(self, product: Product) -> float:
-        """Cycles that the lines of A wait because rows of a tile share too few sets of L1, for one pass."""
+    def _a_conflicts(self, product: Product, *, kept: bool) -> float:
+        """Cycles that tiles wait for lines of A that L1 lost, for one pass over the rows.
+
+        `kept` says whether L1 has room for the lines of all depths, where depths are not adjacent.
+        """
         core, l1 = self.machine.core, self.machine.l1
         size = self.types.a.size
-        held = rows_held(product.rs_a * size, l1)
-        if product.cs_a == 1 and held >= min(self.blocking.mr, product.m):
-            return 0.0
         if product.cs_a == 1:
-            lines = product.m * ceil(product.k * size / l1.line)
-            return lines * core.set_conflict_cycles
-        # Each column of a tile is lines of its own, which the next depths use again if the cache holds them.
+            if rows_held(product.rs_a * size, l1) >= min(self.blocking.mr, product.m):
+                return 0.0
+            return product.m * ceil(product.k * size / l1.line) * core.set_conflict_cycles
+        tile = min(self.blocking.mr, product.m)
+        adjacent = min(
+            1.0, product.rs_a * size / l1.line
+        )  # of two rows of a depth: share of a line between them
+        lines = ceil(product.m / tile) * product.k * (1 + (tile - 1) * adjacent)
         depths = max(min(self.blocking.kc, product.k), 1)
-        if rows_held(product.cs_a * size, l1) >= depths:
-            return 0.0
-        return product.m * product.k / max(1, l1.line // size) * core.l2_line_cycles
+        if rows_held(product.cs_a * size, l1) < depths:
+            return lines * core.l2_line_cycles * LINES_WAITED
+        return lines * l1.line / core.l2_bytes_per_cycle * (0.0 if kept else LINES_WAITED)
 
     def _packed(self, product: Product) -> Cycles:
         m, n, k = product[:3]
@@ -288,10 +295,10 @@ class CutProduct:
         else:  # each micro-panel is copied before its column of tiles
             packing, lines = self._packing(k * n, self.types.b.size, "l2")[0], 0.0
         waited = self._waited(self._sum(rows_of_a, (self._level(b), b)), multiply + tiles)
-        conflicts = self._a_conflicts(product) * across
+        lost = self._a_conflicts(product, kept=m * kc * self.types.a.size <= self.machine.l1.size) * across
         l2 = waited.pop("l2", 0.0) + lines
         l3 = waited.pop("l3", 0.0) + self._lines_of_c(product)
-        return Cycles(multiply, tiles + conflicts, packing, l2, l3, **waited)
+        return Cycles(multiply, tiles + lost, packing, l2, l3, **waited)
 
     def _lines_of_b(self, product: Product) -> float:
         """Cycles that tiles wait for B in place: a row of a micro-panel is a line of its own, or a few.

@@ -52,7 +52,9 @@ class GemmPaths:
         nest = gemm_nest(problem, blocking, machine)
         limits = limits_of(nest, machine)
         choices = paths_of(nest, limits, machine.isa.lanes(nest.types.acc))
-        cut = CutProduct(machine, nest.instruction, blocking, nest.types, limits.strip)
+        cut = CutProduct(
+            machine, nest.instruction, blocking, nest.types, limits.strip, limits.depths_of_strip
+        )
         return cls(nest, choices, cut)
 
     def _names(self, product: Product) -> dict[str, int]:
