@@ -156,7 +156,7 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
     dispatch = Dispatch(kernel, signature, quick=module.quick)
     if node.finish is None:
         operands["rows"] = scope.integer(node.rows)
-        scope.f.call(dispatch.emit(module), signature.arguments(EntryPoint.ANY_SIZE, operands))
+        dispatch.emit_call(scope.f, operands)
     else:
         scope.f.call(dispatch.emit_whole(module), signature.arguments(EntryPoint.ONE_HEIGHT, operands))
 
