@@ -168,7 +168,7 @@ def test_more_than_any_machine_has() -> None:
 
 
 def test_the_page_has_every_variable() -> None:
-    page = (Path(__file__).resolve().parents[1] / "docs" / "lookup" / "environment.md").read_text("utf-8")
+    page = (Path(__file__).resolve().parents[1] / "docs" / "reference" / "environment.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE))
     assert {one.name: one.meaning for one in VARIABLES}.items() <= rows.items()
     assert set(rows) - {one.name for one in VARIABLES} == {"TILEWRIGHT_INSTALL"}
