@@ -10,7 +10,9 @@ import numpy as np
 
 from tilewright import errors
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "reference" / "attention.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "reference" / "attention.md").read_text(
+    encoding="utf-8"
+)
 
 
 def test_its_examples_run() -> None:

@@ -1,4 +1,4 @@
-"""docs/reference/explore.md: its example runs, its commands parse, and it names every section of the page."""
+"""explore.md: its example runs, its commands parse, and it names every section of the page."""
 
 from __future__ import annotations
 
