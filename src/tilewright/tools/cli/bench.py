@@ -172,7 +172,7 @@ def bench_brgemm(
         shapes = kernels.sample_grid(sample, seed) if sample else tuple(kernels.grid())
     console = terminal.console()
     rows = []
-    with Steps("measure", len(shapes), at_once=True) as steps:
+    with Steps("measure", len(shapes), timed=True) as steps:
         for m, n, k in shapes:
             problem = BatchReduceGemm(m, n, k, count, unchecked(dtype))
             rows.append(kernels.measure_kernel(problem, repeat=1 if grid else 9))
@@ -277,7 +277,7 @@ def bench_transpose(
     if json_path is not None:
         terminal.check_writable(json_path)
     console = terminal.console()
-    with Steps("check and measure", plan.repeat * len(plan.shapes), at_once=True) as steps:
+    with Steps("check and measure", plan.repeat * len(plan.shapes), timed=True) as steps:
         report = measure_moves(plan, describe_machine(detect_host()), steps.advance)
     lines = [
         (

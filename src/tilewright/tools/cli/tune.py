@@ -109,7 +109,7 @@ def _file() -> TuningFile:
 def _run(plan: SessionPlan, file: TuningFile, timer: Timer) -> tuple[list[Outcome], bool]:
     """Carries out a plan with a progress bar on a terminal; what came out, and whether Ctrl-C stopped it."""
     outcomes: list[Outcome] = []
-    with Steps("compile", len(plan.steps), at_once=True) as steps:
+    with Steps("compile", len(plan.steps), timed=True) as steps:
         session = Session(plan, file, timer, lambda share: steps.reach(len(outcomes) + share))
         try:
             for outcome in session.run():

@@ -28,7 +28,7 @@ MOST_COLUMNS = 1
 
 def measure_with_progress(plan: BenchmarkPlan) -> BenchmarkReport:
     """Carry out a plan under a progress bar; see `measure`."""
-    with Steps("check and measure", plan.steps, at_once=True) as steps:
+    with Steps("check and measure", plan.steps, timed=True) as steps:
         return measure(plan, describe_machine(detect_host()), steps.advance)
 
 
