@@ -42,7 +42,7 @@ def tune(
         list[str] | None, typer.Argument(help="With --record: arguments of the script.", show_default=False)
     ] = None,
     dtype: Annotated[
-        str, typer.Option(help="Comma list of element types, such as f32,f64,bf16,u8i8.")
+        str, typer.Option(help="Comma-separated list of element types, such as f32,f64,bf16,u8i8.")
     ] = "f32,f64",
     seconds: Annotated[
         float, typer.Option(min=1, help="Time after which no other class of shapes is begun.")
