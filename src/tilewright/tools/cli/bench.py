@@ -183,13 +183,17 @@ def bench_brgemm(
             (f"{row.m}x{row.n}x{row.k}", f"{row.gflops:.1f}", f"{row.share_of_peak:.1%}") for row in rows
         ]
         terminal.print_table(
-            console, f"{dtype} batch-reduce kernels, {count} products", ("size", "GFLOPS", "of peak"), lines
+            console,
+            f"{dtype} batch-reduce kernels",
+            ("size", "products summed", "GFLOPS", "share of peak"),
+            [(size, str(count), *rest) for size, *rest in lines],
         )
     mean = sum(row.gflops for row in rows) / len(rows)
     share = geometric_mean([row.share_of_peak for row in rows])
-    console.print(
-        f"{len(rows)} kernels: arithmetic mean {mean:.1f} GFLOPS, geometric mean {share:.1%} of peak"
-    )
+    if len(rows) > 1:
+        console.print(
+            f"{len(rows)} kernels: arithmetic mean {mean:.1f} GFLOPS, geometric mean {share:.1%} of peak"
+        )
     if csv_path is not None:
         kernels.write_csv(rows, csv_path)
     if json_path is not None:

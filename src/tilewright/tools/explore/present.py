@@ -136,7 +136,7 @@ def slower_lines(plan: BenchmarkPlan, report: BenchmarkReport) -> tuple[str, ...
     lines = []
     for peer in plan.peers:
         ours = ((case, report.row(case.name, TILEWRIGHT.name).ratio_to[peer]) for case in plan.cases)
-        losses = [f"{case.label} ({ratio:.2f})" for case, ratio in ours if ratio < 1]
+        losses = [f"{case.label} ({ratio:.2f})" for case, ratio in ours if round(ratio, 2) < 1]
         lines.append(f"slower than {peer} at: {', '.join(losses) or 'none of these sizes'}")
     return tuple(lines)
 
