@@ -238,7 +238,7 @@ def commands_page() -> Iterator[str]:
             elif not one.hidden and one.name != "help":
                 rows.append((", ".join(f"`{o}`" for o in one.opts), (one.help or "") + default_of(one)))
         if rows:
-            yield "| argument or option | |\n|---|---|"
+            yield "| argument or option | meaning |\n|---|---|"
             yield from (f"| {option} | {cell(words)} |" for option, words in rows)
             yield ""
 
