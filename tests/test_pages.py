@@ -205,7 +205,7 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
 
 def commands() -> Iterator[tuple[str, str]]:
     taught = [page for page in PAGES if page.startswith(("docs/howto/", "docs/start/", "docs/compare"))]
-    for page in ("README.md", "docs/performance.md", "docs/reference.md", *taught):
+    for page in ("README.md", "docs/performance.md", "docs/reference/overview.md", *taught):
         for command in COMMAND.findall(text(page).replace("\\\n", " ")):
             yield page, command.strip()
 
@@ -236,7 +236,7 @@ def test_commands_and_their_options_exist(page: str, command: str) -> None:
         assert words == [] or words[0] in {"COMMAND", *options}, f"{page}: {command}"
 
 
-@looped("name", sorted(set(re.findall(r"`(?:@)?tw\.(\w+)", text("docs/reference.md")))))
+@looped("name", sorted(set(re.findall(r"`(?:@)?tw\.(\w+)", text("docs/reference/overview.md")))))
 def test_the_reference_names_what_exists(name: str) -> None:
     assert name in {*tw.__all__, *tw._PACKAGES}
 

@@ -44,7 +44,7 @@ class CompilerWithoutIr(TilewrightError, ValueError):
     message = (
         "{found} writes no LLVM IR, in which loops are replaced; compile the files with these loops by "
         "`tilewright cc -- {other} ... -c`, all others by {found}, and link with {found}: "
-        "docs/loops.md#gcc-and-gfortran"
+        "docs/reference/loops.md#gcc-and-gfortran"
     )
 
 

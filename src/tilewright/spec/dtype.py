@@ -364,7 +364,7 @@ def named_numpy_dtype(name: str) -> np.dtype[Any] | None:
 def accumulator(a: DType, b: DType) -> DType:
     """The type that products of two element types are summed in.
 
-    float32 for all floats up to 32 bits, 32-bit integers for those up to 16 bits (docs/promises.md, 4);
+    float32 for all floats up to 32 bits, 32-bit integers for those up to 16 bits (promise 4);
     otherwise the wider of the two. Parts of complex numbers are summed like reals.
 
     Raises
