@@ -138,8 +138,8 @@ class Dispatch:
     def emit_call(self, f: Function, operands: dict[str, Value]) -> None:
         """Calls the function of a whole tile where the sizes are those of one, that for any size elsewhere.
 
-        The function for any size saves and restores every register, which takes 8 to 10 cycles (AVX2): a seventh
-        of what a tile of 6x16 takes for 8 depths, a fortieth for 64.
+        The function for any size saves and restores every register, 8 to 10 cycles (AVX2): a seventh of what
+        a tile of 6x16 takes for 8 depths, a fortieth for 64.
         """
         any_size = self.emit(f.module)
         whole = f.module.find(f"{self.name}_{self.tile.mr}")
