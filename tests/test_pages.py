@@ -195,6 +195,14 @@ def test_the_example_with_pytorch_runs() -> None:
     assert torch.isfinite(names["y"]).all()
 
 
+def test_the_commands_of_the_first_pages_are_those_of_the_readme() -> None:
+    """Which run: the next test."""
+    ours = {line.partition("#")[0].strip() for line in README.splitlines()}
+    for page in ("docs/start/install.md", "docs/start/five-minutes.md"):
+        for block in re.findall(r"^```sh\n(.*?)^```", text(page), re.DOTALL | re.MULTILINE):
+            assert {line.partition("#")[0].strip() for line in block.splitlines()} <= ours, page
+
+
 @exhaustive
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     """`pip install .` into an empty folder, then the others by what was installed there."""
