@@ -23,7 +23,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 sys.path[:0] = [str(Path(__file__).parent / "shared"), str(Path(__file__).parent)]
 
-#: Objects that are made before a garbage collection; 700 by default.
+#: Objects that are made before one garbage collection; 700 are Python's default.
 GARBAGE = 20_000
 
 
@@ -37,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Tests of compilation itself take the fixture `uncached`.
     """
+    # What tests import and what compilation builds has hardly any cycles.
+    gc.set_threshold(GARBAGE)
     if "TILEWRIGHT_CACHE_DIR" not in os.environ:  # workers inherit it
         directory = tempfile.mkdtemp(prefix="tilewright-tests-")
         os.environ["TILEWRIGHT_CACHE_DIR"] = directory
@@ -99,13 +101,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Tests and their modules live as long as the run: no garbage collection looks at them again.
-
-    What compilation builds has hardly any cycles. It is looked through less often than by default.
-    """
+    """Tests and their modules live as long as the run: no garbage collection looks at them again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GARBAGE)
 
 
 @pytest.fixture

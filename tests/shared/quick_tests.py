@@ -22,6 +22,7 @@ from tilewright.machine.machine import Machine
 
 #: Folders below `tests` whose kernels for this host are compiled so, but for tests marked `compiled_well`.
 FOLDERS = (
+    "aot",
     "array_api",
     "calls",
     "dask_arrays",
@@ -50,6 +51,7 @@ FOLDERS = (
     "ops/triangular",
     "ops/unary",
     "pytorch",
+    "tools",
     "weights",
 )
 #: Of modules, one in so many is compiled well, by a digest of its text: the same ones in every run.
