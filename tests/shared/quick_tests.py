@@ -20,7 +20,7 @@ import pytest
 from tilewright.llvm import target
 from tilewright.machine.machine import Machine
 
-#: Folders below `tests` whose kernels for this host are compiled so, but for tests marked `compiled_well`.
+#: Folders and files below `tests` whose kernels for this host are compiled so, but for tests marked `compiled_well`.
 FOLDERS = (
     "aot",
     "array_api",
@@ -28,6 +28,8 @@ FOLDERS = (
     "dask_arrays",
     "graph",
     "jax_calls",
+    "micro/packing/test_pack_native.py",
+    "micro/tiles/test_generic.py",
     "onnx_models",
     "ops/attention",
     "ops/batch_reduce",
