@@ -105,5 +105,8 @@ def run_quickly() -> None:
 def _set_level(*, quick: bool) -> None:
     """What is compiled at each level has an object cache of its own."""
     _Level.quick = quick
-    well = Path(_Level.cache_dir)
-    os.environ["TILEWRIGHT_CACHE_DIR"] = str(well / "quick" if _Level.quick else well)
+    if _Level.cache_dir:
+        well = Path(_Level.cache_dir)
+        os.environ["TILEWRIGHT_CACHE_DIR"] = str(well / "quick" if quick else well)
+    elif quick:  # a program that a person runs has the user's cache, which must keep what is compiled well
+        os.environ["TILEWRIGHT_CACHE"] = "0"
