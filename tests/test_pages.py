@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from platform import machine
@@ -96,13 +97,18 @@ def test_links_resolve(page: str) -> None:
             assert anchor in anchors(str(found.resolve().relative_to(ROOT))), target
 
 
+@cache
+def python_files() -> list[str]:
+    """The paths of all Python files, each after a slash."""
+    places = ("src", "tests", "docs", "benchmarks", "examples")
+    return [f"/{path.relative_to(ROOT)}" for place in places for path in (ROOT / place).rglob("*.py")]
+
+
 @looped("page", MAPS)
 def test_pages_name_files_that_exist(page: str) -> None:
     """Every path of a Python file in backticks is the end of the path of some file."""
-    places = ("src", "tests", "docs", "benchmarks", "examples")
-    known = [f"/{path.relative_to(ROOT)}" for place in places for path in (ROOT / place).rglob("*.py")]
     named = set(re.findall(r"`((?:[\w.]+/)*\w+\.py)`", text(page)))
-    assert {name for name in named if not any(path.endswith(f"/{name}") for path in known)} == set()
+    assert {name for name in named if not any(path.endswith(f"/{name}") for path in python_files())} == set()
 
 
 def test_the_picture_of_the_layers_is_drawn_from_the_table() -> None:

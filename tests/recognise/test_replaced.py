@@ -13,6 +13,7 @@ from tiers import exhaustive
 from recognise.calls import SOURCES, calls
 from recognise.drivers import differences
 from recognise.findings import found_in, reasons
+from recognise.quick_units import QuickUnits
 from recognise.toolchains import CLANG, CLANG_CPP, RUSTC, SOURCE_TOOLCHAINS, ZIG, Toolchain, library
 from tilewright.loops.driving.build import build
 from tilewright.loops.driving.units import UnitCompiler
@@ -74,7 +75,8 @@ def test_loops_of_a_program(
         chosen = tuple(call for call in chosen if call.function in FEW[source])
         assert len(chosen) == len(FEW[source])
     # Rust has no word for the permission, which its programs need as others do.
-    units = UnitCompiler(ProductOptions(strategy=strategy, assume_reassociation=toolchain is RUSTC))
+    options = ProductOptions(strategy=strategy, assume_reassociation=toolchain is RUSTC)
+    units = UnitCompiler(options) if EVERY_TEST_RUNS else QuickUnits(options)
     monkeypatch.chdir(tmp_path)
     made = tmp_path / "replaced.so"
     assert build(toolchain.command([SOURCES / source], made), units) == 0
