@@ -80,6 +80,7 @@ def gemm_of(
     epilogue: str = "",
     strategy: str = "auto",
     weights: str | None = None,
+    sums: str | None = None,
 ) -> Gemm:
     """Write the code for C = alpha·A·B + beta·C with an epilogue.
 
@@ -96,9 +97,10 @@ def gemm_of(
     epilogue : steps before the store of C, such as bias,gelu or scale:column,clamp:0:6.
     strategy : auto, tiling or packing.
     weights : form of a quantised B, such as i4g64.
+    sums : type that sums are kept in, such as f64 for f32; by default that of promises.md.
     """
     steps = Epilogue.parse(epilogue)
-    types = parse_types(dtype, out_dtype, steps)
+    types = parse_types(dtype, out_dtype, steps, sums)
     return Gemm(
         *(m, n, k, types.a),
         a=unchecked(a),
@@ -109,6 +111,7 @@ def gemm_of(
         epilogue=steps,
         strategy=unchecked(strategy),
         weights=None if weights is None else Weights.parse(weights),
+        sums=types.sums,
     )
 
 
