@@ -228,8 +228,8 @@ class Isa:
     def tile(self, a: DType, b: DType | None = None, sums: DType | None = None) -> TileFma:
         """The multiply instruction for two element types: the one with most products a cycle.
 
-        Operands that it takes only wider are widened when they are loaded or packed. Sums are of the type that
-        the operands have them in by default, or of a wider one.
+        Operands that it takes only wider are widened when loaded or packed. Sums are of `sums`, or else of
+        the type that follows from the operands (`accumulator`).
 
         Raises
         ------

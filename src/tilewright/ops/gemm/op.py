@@ -29,9 +29,10 @@ def gemm_stem(problem: Gemm) -> str:
 
 
 def gemm_formula(problem: Gemm) -> str:
-    """C += A·B and the epilogue."""
+    """C += A·B, the epilogue, and sums of a chosen type."""
     steps = f", then {str(problem.epilogue).replace(',', ', ')}" if problem.epilogue else ""
-    return f"C = alpha * A * B + beta * C{steps}; beta 0 does not read C, alpha 0 neither A nor B."
+    sums = f"; sums are kept in {problem.sums}" if problem.sums else ""
+    return f"C = alpha * A * B + beta * C{steps}; beta 0 does not read C, alpha 0 neither A nor B{sums}."
 
 
 def gemm_meaning(state: Compilation, name: str) -> str:
