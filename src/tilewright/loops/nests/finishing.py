@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import frexp, inf, isfinite
+from math import inf, isfinite
 
 from tilewright.loops.nests.effects import Range
 from tilewright.loops.nests.nest import (
@@ -20,7 +20,6 @@ from tilewright.loops.nests.nest import (
     MatrixProduct,
     Number,
     ProductDimension,
-    Quotient,
     Statement,
     Sum,
     Times,
@@ -52,10 +51,10 @@ def finished(steps: Sequence[Step]) -> list[Step]:
         if isinstance(step, ProductStep) and _takes_steps(step.product):
             parts: list[Step] = [step]
             product = step.product
-            first = _initial(found[-1], product) if found and product.beta.is_one else None
+            first = _with_initial(found[-1], product) if found and product.beta.is_one else None
             if first is not None:
                 parts.insert(0, found.pop())
-                product = replace(product, beta=Factor(0), finish=first)
+                product = first
             while place < len(steps):
                 more = _behind(steps[place], product)
                 if more is None:
@@ -159,10 +158,28 @@ def _is_along(dimension: ProductDimension, stride: Polynomial) -> bool:
     return dimension.c == stride
 
 
-def _initial(step: Step, product: MatrixProduct) -> tuple[FinishingStep, ...] | None:
-    """The steps that add what C holds before a product is added to it."""
+def _with_initial(step: Step, product: MatrixProduct) -> MatrixProduct | None:
+    """A product that adds what loops put into C, or add to C, before it is added."""
     elements = _elements(step, product)
-    return None if elements is None else _added(elements.assign.value, elements)
+    if elements is None:
+        return None
+    summands = list(_summands(elements.assign.value))
+    others = [one for one in summands if one != Load(elements.target)]
+    own = len(summands) - len(others)
+    added = [_added(one, elements) for one in others]
+    if own > 1 or not added or None in added:
+        return None
+    finish = tuple(step for steps in added for step in steps or ())
+    return replace(product, beta=Factor(own), finish=finish)
+
+
+def _summands(value: Value) -> Iterator[Value]:
+    """The values whose sum, in any order, is a value."""
+    if isinstance(value, Sum) and value.reassociates:
+        yield from _summands(value.left)
+        yield from _summands(value.right)
+    else:
+        yield value
 
 
 def _behind(step: Step, product: MatrixProduct) -> tuple[FinishingStep, ...] | None:
@@ -195,9 +212,6 @@ def _steps(value: Value, elements: _Elements) -> tuple[FinishingStep, ...] | Non
         case Times() if not elements.dtype.is_integer:
             inner, other = _parted(value, elements)
             before, more = _steps(inner, elements), _scaled(other, elements)
-        case Quotient(right=Number(value=divisor)) if _is_power_of_two(divisor):
-            before = _steps(value.left, elements)
-            more = (FinishingStep(Scale(Along.ALL), Factor(1 / divisor)),)
         case Choice(free=True):
             inner, step = _bounded(value)
             before = None if step is None else _steps(inner, elements)
@@ -227,14 +241,6 @@ def _scaled(value: Value, elements: _Elements) -> tuple[FinishingStep, ...] | No
             return (replace(one, step=Scale(one.step.along)),)
         case _:
             return None
-
-
-def _is_power_of_two(number: complex) -> bool:
-    """Whether dividing by a number is multiplying by its reciprocal, in float32 too."""
-    if isinstance(number, complex) or number == 0:
-        return False
-    mantissa, exponent = frexp(number)
-    return abs(mantissa) == 0.5 and abs(exponent) < 120
 
 
 def _bounded(value: Choice) -> tuple[Value, Clamp | None]:
