@@ -29,6 +29,7 @@ LARGE = ("kernels.c", CLANG)
 #: Programs of which `make test` compiles the smallest kernels: what is found in them, and how it is called,
 #: do not depend on the strategy. The others choose at run time.
 SMALLEST = {
+    ("epilogues.c", CLANG),
     ("orders.c", CLANG),
     ("types.c", CLANG),
     ("forms.c", CLANG),
@@ -50,6 +51,7 @@ FEW = {
         *("in_double", "onto_float", "into_double"),
         *("behind_pointers", "float_products", "float_and_double"),
     },
+    "epilogues.c": {"linear_relu", "by_columns", "scaled", "relu_of_c", "bounded"},
     "convolutions.c": {"conv2d", "stencil", "filter", "impulse_response", "channel_by_channel"},
 }
 

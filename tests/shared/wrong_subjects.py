@@ -100,11 +100,12 @@ def _functions() -> Iterator[Subject]:
     scalar, zero = of(1, 2.0, 0.5), of(0, 0.0, 1)
     ab, out = {"a": arr(4, 5), "b": arr(5, 6)}, arr(4, 6)
     steps = {"bias": arr(6), "activation": of("relu", "gelu", None)}
+    steps_of_matmul = {**steps, "sums": of(None, np.float64, "f64", "float32")}
     yield Subject(
         "matmul",
         lambda: tw.matmul,
         ab,
-        {"out": out, "dtype": dtype, "alpha": scalar, "beta": zero, **steps, "threads": threads},
+        {"out": out, "dtype": dtype, "alpha": scalar, "beta": zero, **steps_of_matmul, "threads": threads},
     )
     yield Subject(
         "matmul packed",
@@ -569,6 +570,7 @@ def _records() -> Iterator[Subject]:
             "epilogue": of(None, "bias,relu", [tw.Bias(), tw.Activation("gelu")]),
             "strategy": of("auto", "tiling"),
             "weights": of(None, Weights.parse("i8")),
+            "sums": of(None, "f64"),
         },
     )
     yield Subject(

@@ -199,6 +199,7 @@ from tilewright.errors.operands import (
     UnsafeCast as UnsafeCast,
     UnsupportedArgument as UnsupportedArgument,
     UnsupportedDtype as UnsupportedDtype,
+    UnsupportedSums as UnsupportedSums,
 )
 from tilewright.errors.options import (
     InvalidChoice as InvalidChoice,

@@ -382,6 +382,16 @@ def accumulator(a: DType, b: DType) -> DType:
     return least if wider.bits == least.bits else wider
 
 
+def wider_sums(usual: DType) -> tuple[DType, ...]:
+    """The types that sums of one type may be kept in instead, narrowest first.
+
+    >>> wider_sums(F32), wider_sums(I64)
+    ((<DType f64>,), ())
+    """
+    wider = (one for one in ACCUMULATORS if one.kind is usual.kind and one.bits > usual.bits)
+    return tuple(sorted(wider, key=lambda one: one.bits))
+
+
 def integer_range(dtype: DType) -> tuple[int, int]:
     """The least and the largest value of an integer type.
 

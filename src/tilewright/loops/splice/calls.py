@@ -26,6 +26,7 @@ from tilewright.loops.llvm.symbols import Reloaded, SsaValue
 from tilewright.loops.nests.nest import (
     Extent,
     Factor,
+    MatrixOperand,
     MatrixProduct,
     ProductDimension,
     Within,
@@ -36,8 +37,10 @@ from tilewright.loops.splice.conditions import Conditions
 from tilewright.loops.splice.kernels import EmbeddedKernel
 from tilewright.loops.splice.plan import KernelChoice, KernelMatrix, KernelPlan
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.ops.gemm.problem import Gemm
 from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
+from tilewright.spec.epilogue import Residual
 from tilewright.spec.problem import Layout
 from tilewright.spec.roles import DimensionRole
 
@@ -202,7 +205,16 @@ def named_by(product: MatrixProduct) -> Iterator[Symbol]:
         yield from symbols_in(operand.offset)
     for one in product.dimensions:
         yield from symbols_in(one.a, one.b, one.c, *spans_of(one.extent))
-    for factor in (product.alpha, product.beta):
+    factors = [product.alpha, product.beta]
+    for step in product.finish:
+        yield from symbols_in(step.rows, step.columns)
+        match step.operand:
+            case MatrixOperand(memory=memory, offset=offset):
+                yield memory.base
+                yield from symbols_in(offset)
+            case Factor():
+                factors.append(step.operand)
+    for factor in factors:
         yield from (scalar.symbol for scalar in factor.scalars)
     for condition in product.conditions:
         if isinstance(condition, Within):
@@ -256,6 +268,28 @@ class _Call:
                 rows, columns = columns, rows  # the kernel's B has C's rows too
             name = matrix.name
             self.given |= {f"rs_{name}": rows, f"cs_{name}": columns, f"ld_{name}": leading}
+        if self.plan.product.finish:
+            self._finish(conditions)
+
+    def _finish(self, conditions: Conditions) -> None:
+        """The operands of finishing steps; numbers go into memory."""
+        problem, acc = self.plan.ways[-1].problem, self.plan.types.acc
+        assert isinstance(problem, Gemm)
+        steps = [one for one in self.plan.product.finish if one.operand is not None]
+        for own, step in zip(problem.step_operands, steps, strict=True):
+            match step.operand:
+                case MatrixOperand() as operand:
+                    place = self.invariants.address(operand.memory.base, operand.offset)
+                    if isinstance(step.step, Residual):
+                        matrix = KernelMatrix(own.name, operand, step.rows, step.columns)
+                        for axis, stride in (("rs", step.rows), ("cs", step.columns)):
+                            self.given[f"{axis}_{own.name}"] = self._elements(stride, matrix, conditions)
+                case Factor() as factor:
+                    place = self.f.alloca(element_type(acc), 1, acc.size)
+                    self.f.store(factor_value(self.f, self.invariants, factor, acc), place, acc.size)
+                case None:
+                    continue
+            self.given[own.name] = place
 
     def work(self) -> Value:
         """Multiply-adds of one call; above the thresholds the exact number does not matter."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -13,6 +14,7 @@ from tilewright.llvm.values import INT1
 from tilewright.loops.llvm.symbols import Distributed, Found, NestLocation, SsaValue
 from tilewright.loops.nests.nest import MatrixProduct, Refusal, Where
 from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.loops.nests.sequence import Distribution, ProductStep, Step
 from tilewright.loops.splice.calls import Context, PanelAllocator, define_call, define_first, define_value
 from tilewright.loops.splice.distribution import ProductCall, define_distribution, program_values
 from tilewright.loops.splice.kernels import EmbeddedKernel, Kernels
@@ -80,7 +82,7 @@ class Splicer:
         self, lines: Sequence[str], found: Distributed, machine: Machine, attributes: str = ""
     ) -> list[str] | Refusal:
         """As `splice`, for a nest that several products and loops replace."""
-        distribution = found.distribution
+        distribution = self._without_steps(found.distribution, machine)
         if program_values(distribution) is None:
             return Refusal(
                 distribution.where,
@@ -107,6 +109,15 @@ class Splicer:
         taken = define_distribution(self._module, name, distribution, calls, attributes)
         self._machines[name] = machine
         return self._bypassed(lines, found.place, name, taken, distribution.where)
+
+    def _without_steps(self, distribution: Distribution, machine: Machine) -> Distribution:
+        """A distribution whose products have finishing steps only where kernels do."""
+        steps: list[Step] = []
+        for step in distribution.steps:
+            fails = isinstance(step, ProductStep) and step.parts
+            fails = fails and isinstance(plan(step.product, machine, self._strategy), Refusal)
+            steps += step.parts if isinstance(step, ProductStep) and fails else (step,)
+        return replace(distribution, steps=tuple(steps))
 
     def _bypassed(
         self,

@@ -230,8 +230,8 @@ def _auto(nest: Nest, limits: InPlaceLimits, lanes: int, only: Path | None) -> t
 
 def instruction_of(problem: Gemm, isa: Isa) -> TileFma:
     """The multiply instruction of a problem; a column-major C gives A and B each other's roles."""
-    a, b = problem.dtype, problem.b_dtype
-    return isa.tile(b, a) if computed_transposed(problem) else isa.tile(a, b)
+    a, b, sums = problem.dtype, problem.b_dtype, problem.types.chosen
+    return isa.tile(b, a, sums) if computed_transposed(problem) else isa.tile(a, b, sums)
 
 
 def limits_of(nest: Nest, machine: Machine) -> InPlaceLimits:
@@ -328,6 +328,7 @@ def build_gemm(
         scalars=SCALARS,
         buffers=(*arguments, *scratch),
         body=body,
+        scalar_dtype=types.chosen,
     )
 
 

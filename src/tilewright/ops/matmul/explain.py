@@ -11,7 +11,7 @@ from tilewright.calls.foreign import as_array
 from tilewright.calls.layout import native_entry_possible, why_not_native
 from tilewright.compiler.explanation import Explanation, decision_text, figures_text, strategy_of, thread_note
 from tilewright.compiler.kernel import Kernel
-from tilewright.errors import TilewrightError
+from tilewright.errors import TilewrightError, UnsupportedArgument, shown
 from tilewright.ir.nodes import (
     Pack,
     Statement,
@@ -91,6 +91,9 @@ def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
     if isinstance(other, QuantizedRows):
         subject = f"{other!r} @ {packed!r}"
         return Explanation(subject, "not shown", "not shown for rows of 8-bit integers", (), (), ())
+    if options.get("sums") is not None:
+        remedy = "omit it with packed operands"
+        raise UnsupportedArgument(name="sums", value=shown(options["sums"]), remedy=remedy)
     array = as_array(other, "b" if packed is a else "a")
     along = None if options.get("bias") is None else Along.COLUMN
     wish = Wish(array.dtype, None, along, activation_word(options.get("activation")))
@@ -157,6 +160,10 @@ def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explan
     matrices = product.matrices()
     batch = matrices[2].shape[:-2]
     notes = [*map(str, product.copies), *fused(product.epilogue)]
+    if product.types.chosen is not None:
+        notes.append(
+            f"sums are {product.types.sums}, to which elements are converted as they are read or packed"
+        )
     reason = python_reason(product, a, b, out, options)
     notes.append("native entry: no Python runs" if reason is None else f"through Python: {reason}")
     count = int(np.prod(batch, dtype=np.int64))

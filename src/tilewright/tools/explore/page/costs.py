@@ -13,6 +13,7 @@ from tilewright.macro.prediction import Product
 from tilewright.ops.gemm.paths import GemmPaths
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.records import dataclass
+from tilewright.spec.dtype import DType
 from tilewright.spec.problem import PRODUCT_SIZES, Strategy
 
 #: What each part of a prediction counts, in words.
@@ -96,6 +97,11 @@ class Roofline:
     points: tuple[tuple[str, float], ...] = ()
 
 
+def chosen_sums(problem: Any) -> DType | None:
+    """The type of a problem's sums if it is not the one that follows from its element types."""
+    return getattr(getattr(problem, "types", None), "chosen", None)
+
+
 def peak_of(problem: Any, machine: Machine) -> float:
     """Operations a cycle of the multiply unit for a problem's element types."""
     a = getattr(problem, "dtype", None)
@@ -103,7 +109,7 @@ def peak_of(problem: Any, machine: Machine) -> float:
         return 0.0
     b = getattr(problem, "b_dtype", None) or a
     try:
-        tile = machine.timed_isa.tile(a.real, b.real)
+        tile = machine.timed_isa.tile(a.real, b.real, chosen_sums(problem))
     except TilewrightError:
         return 0.0
     return 2.0 * tile.products * machine.timed_isa.rate(tile)

@@ -250,7 +250,7 @@ def _tiles(program: Program, walk: Walk, machine: Machine) -> Iterator[dict[str,
         a, b = (program.buffer(window.buffer).dtype for window in (node.a, node.b))
         tile: dict[str, Any] = {"m": 1, "n": 1, "k": 1, "name": ""}
         try:
-            one = machine.isa.tile(a.real, a.real if node.stored is not None else b.real)
+            one = machine.isa.tile(a.real, a.real if node.stored is not None else b.real, node.sums)
             tile = {"m": one.m, "n": one.n, "k": one.k, "name": one.instruction}
         except TilewrightError:
             pass
