@@ -83,7 +83,9 @@ def _loaded_by_path(library: Path, stub: Path, arch: str) -> Path:
 
     The other is among its inputs, so that the linker refuses a file that is no library of this architecture.
     """
-    _link(["-shared", "-m", EMULATIONS[arch], "-soname", str(library), "-o", str(stub), str(library)], stub.name)
+    _link(
+        ["-shared", "-m", EMULATIONS[arch], "-soname", str(library), "-o", str(stub), str(library)], stub.name
+    )
     return stub
 
 
