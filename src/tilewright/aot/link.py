@@ -81,11 +81,10 @@ def shared_library(
 def _loaded_by_path(library: Path, stub: Path, arch: str) -> Path:
     """An empty library whose name for the dynamic linker is the path of another.
 
-    The other is among its inputs, so that the linker refuses a file that is no library of this architecture.
+    The other is an input too, so that the linker refuses a file that is no library of this architecture.
     """
-    _link(
-        ["-shared", "-m", EMULATIONS[arch], "-soname", str(library), "-o", str(stub), str(library)], stub.name
-    )
+    options = ["-shared", "-m", EMULATIONS[arch], "-soname", str(library)]
+    _link([*options, "-o", str(stub), str(library)], stub.name)
     return stub
 
 
