@@ -57,8 +57,8 @@ class VariantsDiffer(TilewrightError, ValueError):
     """A kernel of a library takes different arguments on two of its targets."""
 
     message = (
-        "kernel {name} takes the arguments ({first}) on {target} and ({second}) on {other}, so no one function "
-        "has both; build one library for each of these targets"
+        "kernel {name} takes the arguments ({first}) on {target} and ({second}) on {other}, so no "
+        "function has both; build one library for each of these targets"
     )
 
 
