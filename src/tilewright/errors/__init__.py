@@ -145,6 +145,7 @@ from tilewright.errors.libraries import (
     SpecUnreadable as SpecUnreadable,
     TargetNeverChosen as TargetNeverChosen,
     UntestableFeature as UntestableFeature,
+    VariantsDiffer as VariantsDiffer,
 )
 from tilewright.errors.loops import (
     CompilerMissing as CompilerMissing,
