@@ -25,6 +25,7 @@ from tilewright.threads.pool_memory import (
     NO_TASK,
     OPEN,
     RUN,
+    STOPPED,
     TAKEN,
     WAITED,
     WORK,
@@ -377,7 +378,7 @@ class PoolCode(SystemCode):
         return f.callee
 
     def emit_work(self) -> None:
-        """``work(state, slot)``: the worker loop; never returns."""
+        """``work(state, slot)``: the worker loop; returns once the slot is `STOPPED`."""
         w = self.define(WORK, VOID, [("state", POINTER), ("slot", POINTER)], exported=True)
         f, state, slot = w.f, w.f.arguments["state"], w.f.arguments["slot"]
         word, awake = w.place(slot, WorkerSlot, "word"), w.place(state, State, "awake")
@@ -404,6 +405,8 @@ class PoolCode(SystemCode):
             f.place(offered)
             found = f.load_acquire(INT64, word)
             w.branch_if(f.icmp("==", found, FREE), begin)
+            with f.when(f.icmp("==", found, STOPPED)):
+                f.ret()
             with f.when(f.icmp("==", found, ASLEEP)):  # the offer was taken back just now
                 f.cmpxchg(word, int64(ASLEEP), int64(FREE))
                 f.jump(begin)
