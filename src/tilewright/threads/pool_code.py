@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.control import Block
+from tilewright.llvm.float_mode import read_float_mode, write_float_mode
 from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int64, null
 from tilewright.machine.machine import Machine
@@ -336,6 +337,7 @@ class PoolCode(SystemCode):
         w.put(state, team, TeamMemory, "state")
         for name in ("cancelled", "running"):
             w.put(0, team, TeamMemory, name)
+        w.put(read_float_mode(f), team, TeamMemory, "float_mode")
         w.put(self.caller_polls(w, state), team, TeamMemory, "polls")
         now = f.call(self.clock, [])
         w.put(f.add(now, w.get(state, State, "poll_ns")), team, TeamMemory, "poll_at")
@@ -371,6 +373,8 @@ class PoolCode(SystemCode):
         with f.when(f.not_(take_one())):
             f.ret()
         thread = f.add(f.atomic_add(w.place(team, TeamMemory, "arrived"), 1), 1)
+        # The system gave this thread the mode of the thread that started it, at that time.
+        write_float_mode(f, w.get(team, TeamMemory, "float_mode"), read_float_mode(f))
         with w.forever("tasks") as (_, done):
             self.call_body(w, body, env, thread, f.load(INT64, slot, 8))
             w.branch_if(f.not_(take_one()), done)

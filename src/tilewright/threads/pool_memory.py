@@ -107,7 +107,8 @@ class TeamMemory(ctypes.Structure):
         ("body", ctypes.c_void_p),
         ("env", ctypes.c_void_p),
         ("tasks", ctypes.c_int64),
-        ("_read", ctypes.c_byte * (2 * APART - 15 * 8)),
+        ("float_mode", ctypes.c_int64),  # of the caller, in which its tasks run on workers, too
+        ("_read", ctypes.c_byte * (2 * APART - 16 * 8)),
         ("next", ctypes.c_int64),  # tasks that were taken from below and from above
         ("arrived", ctypes.c_int64),  # workers that have had one
         ("woken", ctypes.c_int64),  # slots that were looked at for sleepers
