@@ -156,6 +156,9 @@ from tilewright.errors.loops import (
     SourceMissing as SourceMissing,
     TargetNotOfModule as TargetNotOfModule,
 )
+from tilewright.errors.loops import (
+    ThreadsNotOnTarget as ThreadsNotOnTarget,
+)
 from tilewright.errors.models import (
     EmbeddingTable as EmbeddingTable,
     ExternalData as ExternalData,

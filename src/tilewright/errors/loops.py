@@ -57,6 +57,15 @@ class NotAModule(TilewrightError, ValueError):
     )
 
 
+class ThreadsNotOnTarget(TilewrightError, ValueError):
+    """Threads of replaced nests are not supported for the system or architecture of a module."""
+
+    message = (
+        "threads={found} does not work for {triple}; programs of Linux on {known} have threads, others take "
+        "threads=off"
+    )
+
+
 class OptimiserFailed(TilewrightError, RuntimeError):
     """The process that optimises a module failed."""
 

@@ -122,8 +122,8 @@ X86_64 = Arch(
     map_noreserve=0x4000,
     float_mode=FloatMode("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr", 32, in_memory=True, flags=0x3F),
     has_cpuid=True,
-    source="System V ABI, AMD64 supplement, 3.2.3; MXCSR: Intel SDM vol. 1, 10.2.3; caches: Haswell client, Intel 248966 (no later core with "
-    "AVX2 has less); Intel SDM vol. 2, PAUSE",
+    source="System V ABI, AMD64 supplement, 3.2.3; caches: Haswell client, Intel 248966 (no later core with "
+    "AVX2 has less); Intel SDM vol. 2, PAUSE; vol. 1, 10.2.3, MXCSR",
 )
 
 AARCH64 = Arch(
@@ -148,8 +148,9 @@ AARCH64 = Arch(
     system_calls=_GENERIC_CALLS,
     map_noreserve=0x4000,
     float_mode=FloatMode("llvm.aarch64.get.fpcr", "llvm.aarch64.set.fpcr", 64),
-    source="FPCR: Arm ARM C5.2; AAPCS64 (IHI 0055) 6, which relies on Advanced SIMD; caches: Arm Neoverse N1 TRM 100616, with "
-    "the smaller of its L2 sizes, L3 1 MiB a core as in Ampere Altra; Arm ARM C6.2, YIELD (HINT #1)",
+    source="AAPCS64 (IHI 0055) 6, which relies on Advanced SIMD; caches: Arm Neoverse N1 TRM 100616, with "
+    "the smaller of its L2 sizes, L3 1 MiB a core as in Ampere Altra; Arm ARM C5.2, FPCR; C6.2, YIELD "
+    "(HINT #1)",
 )
 
 POWERPC64LE = Arch(

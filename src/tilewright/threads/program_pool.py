@@ -18,6 +18,7 @@ from tilewright.threads.pool import SPIN_US, TEAM_WORK, WAKE_WORK
 from tilewright.threads.pool_code import PoolCode
 from tilewright.threads.pool_memory import ASLEEP, FREE, MOST_WORKERS, OPEN, STOPPED, State, WorkerSlot
 from tilewright.threads.pool_system import Wait
+from tilewright.threads.program_code import ProgramCode
 from tilewright.threads.system_code import CPU_WORDS, FieldAccess
 
 #: The most threads of a call: scratch is reserved, though not used, for each.
@@ -34,7 +35,7 @@ BLOCK_SIGNALS, SET_SIGNALS, OWN_SIGNALS = 0, 2, (4, 5, 6, 7, 8, 11, 27)
 SIGNAL_WORDS = 16
 
 
-class ProgramPool(PoolCode):
+class ProgramPool(ProgramCode, PoolCode):
     """Emits the functions by which a program's code opens and closes teams.
 
     Parameters
@@ -88,31 +89,6 @@ class ProgramPool(PoolCode):
         w = self.define("poll", VOID, [("team", POINTER)])
         w.f.ret()
         return w.f.callee
-
-    # --- data ---------------------------------------------------------------------------------------
-
-    def data(self, name: str, definition: str, linkage: str = "internal global") -> Value:
-        """A global variable."""
-        self.module.declarations.setdefault(name, f"@{name} = {linkage} {definition}")
-        return Value(POINTER, f"@{name}")
-
-    def word(self, name: str) -> Value:
-        """A 64-bit word that begins as 0."""
-        return self.data(name, "i64 0, align 8")
-
-    def text(self, name: str, text: str) -> Value:
-        """A null-terminated string."""
-        escaped = "".join(f"\\{byte:02X}" for byte in text.encode() + b"\0")
-        return self.data(name, f'[{len(text.encode()) + 1} x i8] c"{escaped}"', "private constant")
-
-    def entry(self, name: str, result: Type, arguments: Sequence[tuple[str, Type]]) -> FieldAccess:
-        """A function for other modules of the program or library, which does not export it."""
-        f = self.module.define(f"{self.owner}_{name}", result, arguments, exported=True)
-        return FieldAccess(f)
-
-    def c_function(self, name: str, result: Type, *arguments: Type) -> Callee:
-        """A function of the C library."""
-        return self.module.declare(name, result, arguments)
 
     # --- the number of threads ----------------------------------------------------------------------
 
@@ -234,15 +210,7 @@ class ProgramPool(PoolCode):
             handle = f.load(INT64, w.place(slot, WorkerSlot, "handle"), 8)
             f.call(self.c_function("pthread_join", INT32, INT64, POINTER), [handle, null()])
         f.ret()
-        self.at_end("stop", f.callee)
-
-    def at_end(self, name: str, function: Callee) -> None:
-        """Have a function called at the end of the process, or when the library is unloaded.
-
-        LLVM would place ``llvm.global_dtors`` into a section that not all linkers know.
-        """
-        self.data(f"{name}.end", f'ptr {function.text}, section ".fini_array", align 8', "internal constant")
-        self.data("llvm.used", f'[1 x ptr] [ptr @{name}.end], section "llvm.metadata"', "appending global")
+        self.run_at("fini", f.callee)
 
     def block_signals(self, f: Function) -> Value:
         """Threads that are started here leave the program's signals to its own threads; the mask before."""
@@ -286,6 +254,7 @@ class ProgramPool(PoolCode):
         team, work = f.arguments["memory"], f.arguments["work"]
         with f.when(f.icmp("<=", work, TEAM_WORK)):
             f.ret(null())
+        self.emit_refusals(f)
         threads = f.call(self.limit, [])
         with f.when(f.icmp("<=", threads, 1)):
             f.ret(null())
@@ -297,6 +266,9 @@ class ProgramPool(PoolCode):
         long = f.select(f.icmp(">", work, WAKE_WORK), int64(1), int64(0))
         f.call(opened, [self.state, team, threads, long])
         f.ret(team)
+
+    def emit_refusals(self, f: Function) -> None:
+        """Return null from ``team_open`` where a call should not have threads; nowhere, unless overridden."""
 
     def emit_team_close(self) -> None:
         """``team_close(team)``, which may be null."""

@@ -35,6 +35,7 @@ from tilewright.loops.splice.arithmetic import Invariants, kind_of, least, scala
 from tilewright.loops.splice.conditions import Conditions
 from tilewright.loops.splice.kernels import EmbeddedKernel
 from tilewright.loops.splice.plan import KernelChoice, KernelMatrix, KernelPlan
+from tilewright.loops.splice.threads import TeamFunctions, team_of_call
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
@@ -88,10 +89,12 @@ class Context:
     ----------
     attributes : target attributes of its caller, in LLVM syntax.
     memory : allocator of packed panels.
+    teams : opens and closes teams of threads; None for one thread.
     """
 
     attributes: str
     memory: PanelAllocator
+    teams: TeamFunctions | None = None
 
 
 def define_call(
@@ -116,7 +119,8 @@ def define_call(
     taken = values_of(symbols)
     # Panels in the frame of an inlined function would enlarge the frames of its callers.
     panels = any(way.most_work is not None and kernel.scratch_bytes for way, kernel in kernels)
-    words = (module.attributes, context.attributes, "noinline" if panels else "")
+    teams = any(kernel.takes_team for _, kernel in kernels)
+    words = (module.attributes, context.attributes, "noinline" if panels or teams else "")
     attributes = " ".join(filter(None, words))
     f = module.define(name, INT1, parameters_of(taken), exported=True, attributes=attributes)
     invariants = invariants_of(f, taken)
@@ -124,7 +128,7 @@ def define_call(
         if any(isinstance(symbol, Reloaded) for symbol in symbols):
             read_memory(plan.product, invariants, checked)
         counts = {dimension: invariants.count(dimension.extent) for dimension in plan.product.dimensions}
-        call = _Call(f, invariants, plan, counts, context.memory)
+        call = _Call(f, invariants, plan, counts, context)
         work = call.work()
         checked.enter_context(f.when(f.icmp("<=", int64(plan.least_work), work)))
         conditions = Conditions(invariants, plan.product, counts)
@@ -236,9 +240,9 @@ class _Call:
         invariants: Invariants,
         plan: KernelPlan,
         counts: Mapping[ProductDimension, Value],
-        memory: PanelAllocator,
+        context: Context,
     ) -> None:
-        self.memory = memory
+        self.memory, self.teams = context.memory, context.teams
         self.f, self.invariants, self.plan, self.counts = f, invariants, plan, counts
         self.given: dict[str, Value] = {"scratch": null(), "br_stride_a": int64(0), "br_stride_b": int64(0)}
         for name, dimension in (("m", plan.m), ("n", plan.n), ("k", plan.k)):
@@ -281,30 +285,38 @@ class _Call:
             return
         (way, kernel), *rest = kernels
         if not rest:
-            self._run(way, kernel)
+            self._run(way, kernel, work)
             return
         assert way.most_work is not None
         with self.f.when(self.f.icmp("<=", work, int64(way.most_work))):
-            self._run(way, kernel)
+            self._run(way, kernel, work)
         self.write(work, rest)
 
-    def _run(self, way: KernelChoice, kernel: EmbeddedKernel) -> None:
-        """The loops around the kernel call; memory for panels is allocated before and released after them."""
-        f = self.f
-        if not kernel.scratch_bytes or way.most_work is not None:
+    def _run(self, way: KernelChoice, kernel: EmbeddedKernel, work: Value) -> None:
+        """The loops around the kernel call; a team and memory for panels are taken before them, and given
+        back after them.
+        """
+        f, done = self.f, Value(INT1, "true")
+        if way.most_work is not None:
             size = kernel.scratch_bytes
             self._loops(kernel, f.alloca(INT8, size, LOCAL_ALIGNMENT) if size else null())
-            f.ret(Value(INT1, "true"))
+            f.ret(done)
             return
-        allocate = f.module.declare(self.memory.allocate, POINTER, (INT64,))
-        block = f.call(allocate, [int64(kernel.scratch_bytes + SCRATCH_ALIGNMENT)])
-        with f.when(f.icmp("!=", block, null())):
-            up = f.add(f.ptrtoint(block), SCRATCH_ALIGNMENT - 1)
-            ahead = f.sub(f.and_(up, int64(-SCRATCH_ALIGNMENT)), f.ptrtoint(block))
-            self._loops(kernel, f.at(block, ahead))
-            if self.memory.release is not None:
-                f.call(f.module.declare(self.memory.release, VOID, (POINTER,)), [block])
-            f.ret(Value(INT1, "true"))
+        with team_of_call(f, kernel, self.teams, work) as team:
+            self.given["team"] = team.team
+            if kernel.scratch_bytes:
+                allocate = f.module.declare(self.memory.allocate, POINTER, (INT64,))
+                block = f.call(allocate, [team.scratch_bytes])
+                done = f.icmp("!=", block, null())
+                with f.when(done):
+                    up = f.add(f.ptrtoint(block), SCRATCH_ALIGNMENT - 1)
+                    ahead = f.sub(f.and_(up, int64(-SCRATCH_ALIGNMENT)), f.ptrtoint(block))
+                    self._loops(kernel, f.at(block, ahead))
+                    if self.memory.release is not None:
+                        f.call(f.module.declare(self.memory.release, VOID, (POINTER,)), [block])
+            else:
+                self._loops(kernel, null())
+        f.ret(done)
 
     def _loops(self, kernel: EmbeddedKernel, scratch: Value) -> None:
         f, plan = self.f, self.plan
