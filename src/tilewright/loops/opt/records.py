@@ -7,7 +7,7 @@ from enum import Enum
 
 from tilewright.errors import InvalidChoice, shown
 from tilewright.loops.nests.nest import Where
-from tilewright.loops.splice.calls import PanelAllocator
+from tilewright.loops.splice.context import PanelAllocator
 from tilewright.loops.splice.plan import ProductStrategy
 from tilewright.loops.splice.threads import ThreadSource
 from tilewright.machine.machine import Machine

@@ -83,11 +83,6 @@ class Kernels:
             for kernel in self._taken.values()
         )
 
-    @property
-    def take_teams(self) -> bool:
-        """Whether some kernel that was added takes a team of threads."""
-        return any(kernel.takes_team for kernel in self._taken.values())
-
     def texts(self, *, inlined: bool) -> tuple[str, ...]:
         """Module texts of the kernels that were added: the inlined ones, or the others."""
         return tuple(kernel.text for kernel in self._taken.values() if kernel.inlined is inlined)

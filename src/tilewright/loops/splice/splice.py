@@ -14,7 +14,8 @@ from tilewright.llvm.values import INT1
 from tilewright.loops.llvm.symbols import Distributed, Found, NestLocation, SsaValue
 from tilewright.loops.nests.nest import MatrixProduct, Refusal, Where
 from tilewright.loops.nests.polynomial import Polynomial
-from tilewright.loops.splice.calls import Context, PanelAllocator, define_call, define_first, define_value
+from tilewright.loops.splice.calls import define_call, define_first, define_value
+from tilewright.loops.splice.context import Context, PanelAllocator
 from tilewright.loops.splice.distribution import ProductCall, define_distribution, program_values
 from tilewright.loops.splice.kernels import EmbeddedKernel, Kernels
 from tilewright.loops.splice.matrices import multiply_by_tiles
@@ -105,7 +106,7 @@ class Splicer:
             kernels = self._kernels_of(planned, machine)
             context = self._context(attributes, machine)
             taken = define_call(self._module, name, planned, kernels, context)
-            self._machines[name] = machine
+            self._compile_new_for(machine)
             calls[product] = ProductCall(Callee(INT1, f"@{name}"), taken)
         if not calls:
             assert refused is not None
@@ -167,8 +168,12 @@ class Splicer:
             found = define_first(self._module, call, list(zip(several, taken, strict=True)), context)
         else:
             (found,) = taken
-        self._machines |= {name: machine for name in self._module.functions if name not in self._machines}
+        self._compile_new_for(machine)
         return found
+
+    def _compile_new_for(self, machine: Machine) -> None:
+        """Functions without a machine are for this one."""
+        self._machines |= {name: machine for name in self._module.functions if name not in self._machines}
 
     def multiply_by_tiles(
         self, lines: Sequence[str], machine: Machine, *, assume_reassociation: bool
@@ -225,7 +230,7 @@ class Splicer:
     def link_kernels(self, module: Any) -> None:
         """Link the kernels after optimisation, which would make them up to 10 % slower."""
         texts = self._kernels.texts(inlined=False)
-        if self._teams is not None and self._kernels.take_teams:
+        if self._teams is not None and self._teams.functions.open in self._module.declarations:
             texts = (*texts, self._teams.text)
         self._add(module, texts)
 

@@ -23,12 +23,8 @@ from tilewright.llvm.values import (
 from tilewright.loops.llvm.symbols import Reloaded, Rows, SsaValue, split_rows
 from tilewright.loops.nests.nest import Injective, ProductDimension, Within
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
-from tilewright.loops.splice.arithmetic import Invariants, least, symbols_below
+from tilewright.loops.splice.arithmetic import MOST_COUNTED, Invariants, factor_value, least, symbols_below
 from tilewright.loops.splice.calls import (
-    MOST_COUNTED,
-    Context,
-    PanelAllocator,
-    factor_value,
     invariants_of,
     named_within,
     parameters_of,
@@ -36,6 +32,7 @@ from tilewright.loops.splice.calls import (
     values_of,
 )
 from tilewright.loops.splice.conditions import Conditions
+from tilewright.loops.splice.context import Context, PanelAllocator
 from tilewright.loops.splice.kernels import EmbeddedKernel
 from tilewright.loops.splice.row_conditions import RowConditions
 from tilewright.loops.splice.table_code import ENTRY, TableCode, chunk_of, entry, put
@@ -99,7 +96,7 @@ def define_table_call(
         conditions.require(invariants.exact.right)
         checked.enter_context(f.when(conditions.holds))
         call = _TableCall(f, invariants, plan, counts, code, kernel)
-        with team_of_call(f, kernel, context.teams, work) as team:
+        with team_of_call(f, kernel, context.teams, call.work()) as team:
             holds = _run(call, team, context.memory, reloaded if rows else None)
         f.ret(holds)
     f.ret(Value(INT1, "false"))
@@ -193,6 +190,11 @@ class _TableCall:
         for dimension in side.dimensions:
             size = self.f.mul(size, self.counts[dimension])
         return size
+
+    def work(self) -> Value:
+        """Multiply-adds of one call of the kernel."""
+        inside = (*self.plan.m, *self.plan.n, *self.plan.k)
+        return _work(self.f, {one: self.counts[one] for one in inside})
 
     def _width(self, letter: str) -> tuple[int, int]:
         """Lanes of a panel, and of its unit: columns are computed in whole vectors."""

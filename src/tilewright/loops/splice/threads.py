@@ -39,6 +39,22 @@ class TeamFunctions:
     close: str
 
 
+@contextmanager
+def open_team(f: Function, functions: TeamFunctions, work: Value) -> Iterator[tuple[Value, Value]]:
+    """Open a team for so many multiply-adds; yields it and its threads. What is inside runs if there is one,
+    and closes it.
+    """
+    memory = f.alloca(INT64, TEAM_WORDS, APART)
+    team = f.call(f.module.declare(functions.open, POINTER, (POINTER, INT64)), [memory, work])
+    with f.when(f.icmp("!=", team, null())):
+        yield team, f.load(INT64, f.at(team, TeamMemory.threads.offset), 8)
+
+
+def close_team(f: Function, functions: TeamFunctions, team: Value) -> None:
+    """Close a team, which may be null."""
+    f.call(f.module.declare(functions.close, VOID, (POINTER,)), [team])
+
+
 @dataclass(frozen=True)
 class TeamOfCall:
     """The team of one call of a kernel, or of several in a loop.
@@ -57,15 +73,20 @@ class TeamOfCall:
 def team_of_call(
     f: Function, kernel: EmbeddedKernel, functions: TeamFunctions | None, work: Value
 ) -> Iterator[TeamOfCall]:
-    """Open a team for a kernel that takes one, and close it; what is between may not return."""
+    """Open a team for a kernel that takes one, and close it; what is between may not return.
+
+    Parameters
+    ----------
+    work : multiply-adds of one call.
+    """
     needed = int64(kernel.scratch_bytes + SCRATCH_ALIGNMENT)
     if functions is None or not kernel.takes_team:
         yield TeamOfCall(null(), needed)
         return
     memory = f.alloca(INT64, TEAM_WORDS, APART)
     team = f.call(f.module.declare(functions.open, POINTER, (POINTER, INT64)), [memory, work])
-    with f.once_if(f.icmp("!=", team, null()), [int64(0)]) as ((_,), advance):
+    with f.once_if(f.icmp("!=", team, null()), [int64(0)]) as (_, advance):
         threads = f.load(INT64, f.at(team, TeamMemory.threads.offset), 8)
         advance([f.mul(f.sub(threads, 1), int64(kernel.thread_bytes))])
     yield TeamOfCall(team, f.add(advance.results[0], needed))
-    f.call(f.module.declare(functions.close, VOID, (POINTER,)), [team])
+    close_team(f, functions, team)
