@@ -140,6 +140,7 @@ static void in_child(void (*work)(void)) {
   pid_t child = fork();
   if (child == 0) {
     work();
+    fflush(stdout);
     exit(0);
   }
   waitpid(child, &status, 0);
@@ -147,9 +148,15 @@ static void in_child(void (*work)(void)) {
     printf("child: %d\n", status);
 }
 
-static void digests_of_a_grandchild(void) {
+static void digests_and_threads(void) {
   digests();
-  in_child(digests);
+  printf("%d threads\n", threads());
+}
+
+static void with_a_child(void) {
+  digests_and_threads();
+  fflush(stdout);
+  in_child(digests_and_threads);
 }
 
 int main(int count, char **words) {
@@ -173,11 +180,11 @@ int main(int count, char **words) {
     digests();
     printf("%d wrong\n", wrong);
   } else if (!strcmp(command, "forks")) {
-    in_child(digests_of_a_grandchild);  // before any thread has started
-    digests();
-    for (int i = 0; i < 3; i++)
-      in_child(digests_of_a_grandchild);
-    digests();
+    in_child(with_a_child);  // before any thread has started
+    digests_and_threads();
+    fflush(stdout);
+    in_child(with_a_child);
+    digests_and_threads();
   } else if (!strcmp(command, "upward")) {
     digest(product);  // starts the threads
     fesetround(FE_UPWARD);

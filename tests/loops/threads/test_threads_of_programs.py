@@ -139,9 +139,10 @@ def test_calls_at_the_same_time(own: Program, bits: list[str]) -> None:
     assert own("callers", N, "20" if EVERY_TEST_RUNS else "3") == [*bits, "0 wrong"]
 
 
+@several_cores
 def test_forks(own: Program, bits: list[str]) -> None:
     """Children and their children start threads of their own, and end."""
-    assert own("forks", N) == bits * 10
+    assert own("forks", N, TILEWRIGHT_NUM_THREADS="2") == [*bits, "2 threads"] * 6
 
 
 def test_the_end_of_a_program_whose_threads_compute(own: Program) -> None:
@@ -196,10 +197,6 @@ def test_no_parallel_region_inside_of_another(folder: Path, nests: Path, bits: l
     assert found[NESTS:] == ["1 threads", "0 regions"]
 
 
-def test_the_rounding_of_openmp(folder: Path, nests: Path, own: Program) -> None:
-    assert _pretended(folder, nests)("upward", N)[:3] == own("upward", N, TILEWRIGHT_NUM_THREADS="1")[:3]
-
-
 def test_without_openmp(folder: Path, nests: Path, bits: list[str]) -> None:
     found = linked(folder, [nests])("results", N)
     assert found[:3] == bits[:3]
@@ -246,7 +243,19 @@ def test_calls_at_the_same_time_on_openmp(folder: Path, nests: Path, bits: list[
 
 
 @runtimes
+def test_the_rounding_of_openmp(folder: Path, nests: Path, own: Program, name: str) -> None:
+    """The runtime's threads have started in another mode, which they have again afterwards."""
+    found = _runtime(folder, nests, name)("upward", N, OMP_NUM_THREADS="2")
+    assert found[:3] == own("upward", N, TILEWRIGHT_NUM_THREADS="1")[:3]
+
+
+@runtimes
 def test_forks_beside_openmp(folder: Path, nests: Path, bits: list[str], name: str) -> None:
     """GNU's runtime would wait for threads of the parent; LLVM's starts new ones."""
     found = _runtime(folder, nests, name)("forks", N, OMP_NUM_THREADS="2")
-    assert [found[number : number + 3] for number in range(0, len(found), NESTS)] == [bits[:3]] * 10
+    each = NESTS + 1
+    runs = [found[number : number + each] for number in range(0, len(found), each)]
+    assert [run[:3] for run in runs] == [bits[:3]] * 6
+    children = "1 threads" if name == "gnu" else "2 threads"
+    parent = "2 threads"
+    assert [run[NESTS] for run in runs] == [children, children, parent, children, children, parent]
