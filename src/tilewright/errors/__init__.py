@@ -157,6 +157,9 @@ from tilewright.errors.loops import (
     TargetNotOfModule as TargetNotOfModule,
 )
 from tilewright.errors.loops import (
+    ThreadsInNumba as ThreadsInNumba,
+)
+from tilewright.errors.loops import (
     ThreadsNotOnTarget as ThreadsNotOnTarget,
 )
 from tilewright.errors.models import (

@@ -19,16 +19,15 @@ from tilewright.loops.driving.build import build
 from tilewright.loops.driving.units import UnitCompiler
 from tilewright.loops.opt.records import ProductOptions
 from tilewright.loops.splice.threads import ThreadSource
-from tilewright.machine.host import host_machine
+from tilewright.machine.host import host_facts, host_machine
 from tilewright.machine.machine import Machine
+from tilewright.settings import read_settings
 
 pytestmark = [
     pytest.mark.skipif(CLANG.program is None, reason="clang is not installed"),
     pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="threads of programs are Linux's"),
 ]
-several_cores = pytest.mark.skipif(
-    hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) < 2, reason="one core"
-)
+several_cores = pytest.mark.skipif(host_facts(read_settings()).usable_cores < 2, reason="one core")
 
 HERE = Path(__file__).parent
 #: Rows of the matrices: large enough for threads, also in the batch of 564 small products.
