@@ -338,7 +338,9 @@ def _functions() -> Iterator[Subject]:
         {"problem": lambda: tw.Gemm(2, 3, 4)},
         {"target": of(None, "host", "znver5"), "lowering": of("target", "generic")},
     )
-    yield Subject("accelerate", lambda: tw.accelerate, {"function": of(_plain_function)})
+    yield Subject(
+        "accelerate", lambda: tw.accelerate, {"function": of(_plain_function)}, {"threads": of(None, 1)}
+    )
     yield Subject("accelerate.report", lambda: tw.accelerate.report, {"function": of(_plain_function)})
     for name, first in (
         ("matmul", ab),

@@ -148,4 +148,10 @@ def product(n: int, a: Floats, b: Floats, c: Floats) -> None:
     """c += a · b."""
 
 
+@tw.accelerate(threads=2)
+def product_of_two(n: int, a: Floats, b: Floats, c: Floats) -> None:
+    """c += a · b."""
+
+
 product(4, x, x, x)
+product_of_two(4, x, x, x)

@@ -157,6 +157,12 @@ from tilewright.errors.loops import (
     SourceMissing as SourceMissing,
     TargetNotOfModule as TargetNotOfModule,
 )
+from tilewright.errors.loops import (
+    ThreadsInNumba as ThreadsInNumba,
+)
+from tilewright.errors.loops import (
+    ThreadsNotOnTarget as ThreadsNotOnTarget,
+)
 from tilewright.errors.models import (
     EmbeddingTable as EmbeddingTable,
     ExternalData as ExternalData,

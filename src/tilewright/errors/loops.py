@@ -57,6 +57,24 @@ class NotAModule(TilewrightError, ValueError):
     )
 
 
+class ThreadsInNumba(TilewrightError, ValueError):
+    """`accelerate` cannot give the nests of a Numba function several threads."""
+
+    message = (
+        "threads is {found}, but products in the code of Numba run on one thread: leave threads out, or "
+        "accelerate the function without numba.njit"
+    )
+
+
+class ThreadsNotOnTarget(TilewrightError, ValueError):
+    """Threads of replaced nests are not supported for the system or architecture of a module."""
+
+    message = (
+        "threads={found} does not work for {triple}; programs of Linux on {known} have threads, others take "
+        "threads=off"
+    )
+
+
 class OptimiserFailed(TilewrightError, RuntimeError):
     """The process that optimises a module failed."""
 

@@ -186,7 +186,7 @@ def test_functions_as_they_were_written() -> None:
 
 def test_errors() -> None:
     with pytest.raises(NotAccelerated, match="found int"):
-        tw.accelerate(3)  # type: ignore[type-var]
+        tw.accelerate(3)  # type: ignore[call-overload]
     with pytest.raises(NotAccelerated, match="len, as it is"):
         tw.accelerate.report(len)
     namespace: dict[str, Any] = {}

@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from tilewright.errors import NotAccelerated, SourceMissing
+from tilewright.errors import NotAccelerated, SourceMissing, ThreadsInNumba
 from tilewright.loops.accelerate.numba import REMARKS, is_numba_function, nests_of, recompiled
 from tilewright.loops.nests.nest import MatrixProduct, Refusal
 from tilewright.loops.nests.recognise import contraction
@@ -76,14 +76,19 @@ class _Source(NamedTuple):
     definition: ast.FunctionDef
 
 
-def accelerated(function: Any) -> Any:
+def accelerated(function: Any, threads: int | None = None) -> Any:
     """The function with its nests replaced; see `tilewright.accelerate`."""
     match function:
         case staticmethod() | classmethod():
-            return type(function)(accelerated(function.__func__))
+            return type(function)(accelerated(function.__func__, threads))
         case types.FunctionType():
-            return function if hasattr(function, REPORT) else _rewritten(function)
+            if not hasattr(function, REPORT):
+                return _rewritten(function, threads)
+            original = getattr(function, "__wrapped__", None)
+            return function if threads is None or original is None else _rewritten(original, threads)
         case _ if is_numba_function(function):
+            if threads not in (None, 1):
+                raise ThreadsInNumba(found=threads)
             return recompiled(function)
         case _:
             raise NotAccelerated(found=type(function).__name__)
@@ -104,7 +109,7 @@ def report_of(function: Any) -> FunctionReport:
     raise NotAccelerated(found=f"{getattr(plain, '__name__', type(plain).__name__)}, as it is")
 
 
-def _rewritten(function: types.FunctionType) -> types.FunctionType:
+def _rewritten(function: types.FunctionType, threads: int | None) -> types.FunctionType:
     reason = _untouchable(function)
     if reason:
         line = function.__code__.co_firstlineno
@@ -112,6 +117,8 @@ def _rewritten(function: types.FunctionType) -> types.FunctionType:
     source = _source(function)
     found = list(_nests(source.definition, function))
     calls = [nest.call for nest in found if nest.call is not None]
+    for call in calls:
+        call.threads = threads
     report = FunctionReport(sorted(found, key=lambda nest: nest.line))
     if not calls:
         return _reported(function, report)

@@ -27,6 +27,7 @@ from tilewright.ops.einsum.public import einsum
 from tilewright.ops.matmul.public import matmul
 from tilewright.ops.triangular.syr2k_call import symmetric
 from tilewright.spec.roles import DimensionRole
+from tilewright.threads.pool import limited
 
 Array: TypeAlias = NDArray[Any]
 
@@ -58,11 +59,13 @@ class NestCall:
     names : local and global variables whose values are its arguments.
     results : variables whose values it returns: loop variables, then the accumulator.
     last_reason : why the loops ran as written, the last time they did.
+    threads : of a call; None for the default.
     """
 
     def __init__(self, nest: PythonNest, product: MatrixProduct) -> None:
         self.nest, self.product = nest, product
         self.last_reason = ""
+        self.threads: int | None = None
         self._types: dict[tuple[Any, ...], np.dtype[Any]] = {}
         self.kept = next((name for name in nest.kept if nest.arrays.get(name) == 0), None)
         self.dimensions = product.dimensions
@@ -130,7 +133,8 @@ class NestCall:
     def __call__(self, *values: Any) -> tuple[Any, ...] | None:
         """Compute the product; None if the loops must run as written, in which case nothing has changed."""
         try:
-            return self.run(values)
+            with limited(self.threads):
+                return self.run(values)
         except AsWritten as reason:
             self.last_reason = str(reason)
         except (

@@ -105,6 +105,11 @@ class KernelChoice:
     most_work: int | None = None
 
     @property
+    def is_last(self) -> bool:
+        """Whether it is for any amount of work."""
+        return self.most_work is None
+
+    @property
     def panel_depth(self) -> int | None:
         """Depth limit of its panels if they are in the stack frame, as for kernels of little work."""
         return None if self.most_work is None else FRAME_DEPTH
