@@ -12,7 +12,7 @@ from tilewright.ir.nodes import Program
 from tilewright.spec.problem import Layout, Operand
 
 #: Lengths that are other than `OPEN_SIZE`: batches of one matrix, rows of a few tasks.
-_LENGTHS = {"batch": 1, "outer": 1, "rows": 64, "columns": 1000, "lanes": 256, "depth": 96}
+_LENGTHS = {"batch": 1, "outer": 1, "rows": 64, "columns": 1000, "lanes": 256, "depth": 96, "turns": 4}
 
 
 def matrix_example(kernel: Kernel, wanted: Mapping[str, int]) -> Example:
