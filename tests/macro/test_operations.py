@@ -7,13 +7,14 @@ import re
 import pytest
 
 import tilewright as tw
+from tilewright.compiler.operation import Problem
 from tilewright.macro.operations import FUNCTION_OPERATIONS, ROW_WORK, function_operations
 from tilewright.spec.functions import UnaryOp
 from tilewright.spec.row_functions import RowOp
 from tilewright.tools.explore.loops import AssemblyLoop, innermost_loops
 
 
-def loops_of(problem: object) -> list[AssemblyLoop]:
+def loops_of(problem: Problem) -> list[AssemblyLoop]:
     """The innermost loops of a kernel for a Zen 4, whose vectors have 512 bits."""
     kernel = tw.compile(problem, "znver4")
     return list(innermost_loops(kernel.assembly, kernel.machine.triple))

@@ -23,11 +23,13 @@ from tilewright.ir.nodes import (
     If,
     Let,
     Loop,
+    Name,
     Operator,
     Primitive,
     Program,
     Relation,
     Statement,
+    TableEntry,
     TileMatmul,
     Traffic,
     UnaryMap,
@@ -38,6 +40,7 @@ from tilewright.ir.trace import names_in
 from tilewright.macro.counting import count_program
 from tilewright.macro.levels import Cycles
 from tilewright.macro.program_cost import predict_counts
+from tilewright.macro.slopes import parts_of
 from tilewright.records import dataclass
 
 #: The most paths that are looked at: conditions double them.
@@ -103,7 +106,8 @@ def alternatives(program: Program) -> tuple[Alternative, ...]:
     'm * kc <= 393216 or n <= 256'
     """
     known = {*program.sizes, *(one.name for one in program.body if isinstance(one, Let))}
-    open_paths, found = [Alternative(program, ())], []
+    open_paths = [Alternative(program, ())]
+    found: list[Alternative] = []
     while open_paths and len(open_paths) + len(found) < _MOST:
         path = open_paths.pop(0)
         condition = next(_conditions(path.program.body, known), None)
@@ -122,8 +126,7 @@ def _conditions(body: tuple[Statement, ...], known: set[str]) -> Iterator[AnyOf]
     for statement in body:
         match statement:
             case If(condition, then, otherwise):
-                sides = [side for term in _terms(condition) for side in (term.left, term.right)]
-                if then != otherwise and all(name in known for side in sides for name in names_in(side)):
+                if then != otherwise and _is_known(condition, known):
                     yield condition
                 yield from _conditions((*then, *otherwise), known)
             case Loop(body=inner):
@@ -132,6 +135,21 @@ def _conditions(body: tuple[Statement, ...], known: set[str]) -> Iterator[AnyOf]
                 stream = getattr(statement, "stream", None)
                 if isinstance(stream, Expression) and not isinstance(stream, Constant):
                     yield _flag(stream)
+
+
+def _is_known(condition: AnyOf, known: set[str]) -> bool:
+    """Whether sizes alone decide a condition: neither axes of loops nor what tables hold."""
+    parts = [part for term in _terms(condition) for side in (term.left, term.right) for part in _parts(side)]
+    if any(isinstance(part, TableEntry) for part in parts):
+        return False
+    return all(part.name in known for part in parts if isinstance(part, Name))
+
+
+def _parts(node: Expression) -> Iterator[Expression]:
+    """An expression and all expressions inside it."""
+    yield node
+    for part in parts_of(node):
+        yield from _parts(part)
 
 
 def _terms(condition: AnyOf) -> list[Compare]:
@@ -321,7 +339,6 @@ def _reason(one: Decided, names: Mapping[str, int]) -> str:
 def unmet(condition: AnyOf, names: Mapping[str, int]) -> str:
     """What a condition that does not hold lacks, with values: the comparisons of its nearest alternative.
 
-    >>> from tilewright.ir.nodes import Name
     >>> rows = Compare(Relation.LE, Name("m"), Constant(8))
     >>> unmet(AnyOf((AllOf((rows,)),)), {"m": 100})
     'needs m <= 8, m = 100'

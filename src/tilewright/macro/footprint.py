@@ -18,7 +18,7 @@ class Axis(NamedTuple):
     """Elements at equal distances: bytes from one to the next, and how many, on average."""
 
     stride: float
-    count: float
+    turns: float
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class Window:
         --------
         >>> rows = Window("a", 0, 4, (Axis(4096, 8), Axis(4, 32)), {})
         >>> rows.blocks(64), rows.blocks(4096), rows.extent
-        (16.0, 8.0, 28800.0)
+        (16.0, 7.03125, 28800)
         """
         run, blocks = self.size, 1.0
-        for stride, count in sorted((abs(one.stride), one.count) for one in self.axes):
+        for stride, count in sorted((abs(one.stride), one.turns) for one in self.axes):
             if stride == 0 or count <= 1:
                 continue
             if stride <= max(run, grain):
@@ -66,12 +66,12 @@ class Window:
     @property
     def elements(self) -> float:
         """Elements of the lattice."""
-        return prod(one.count for one in self.axes)
+        return prod(one.turns for one in self.axes)
 
     @property
     def extent(self) -> float:
         """Bytes from the first element to the end of the last one."""
-        return self.size + sum(abs(one.stride) * max(one.count - 1, 0.0) for one in self.axes)
+        return self.size + sum(abs(one.stride) * max(one.turns - 1, 0.0) for one in self.axes)
 
     def over(self, axis: str, step: float, turns: float) -> Window:
         """The window in all turns of a loop."""

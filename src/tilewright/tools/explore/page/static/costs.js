@@ -14,7 +14,7 @@ panels.push({
     const tops = [0], end = () => tops[tops.length - 1];
     for (const text of titles) tops.push(end() + text.length * line + bar + 16);
     const svg = picture(figure, width, end() + 30, "Predicted cycles by part");
-    const scale = d3.scaleLinear([0, d3.max(possible, (path) => path.cycles)], [4, width - 20]);
+    const scale = d3.scaleLinear([0, d3.max(possible, (path) => path.cycles)], [12, width - 20]);
     const place = new Map(names.map((name) => [name, every.indexOf(name)]));
     const colours = new Map(names.map((name) => [name, `var(--p${place.get(name)})`]));
     const fills = new Map(names.map((name) => [name, hatch(svg, colours.get(name), place.get(name))]));
@@ -22,7 +22,7 @@ panels.push({
       const text = svg.append("text").style("font-weight", path.taken ? 700 : 400);
       titles[at].forEach((words, row) => text.append("tspan").attr("x", 0).attr("y", tops[at] + 13 + row * line).text(words));
       const top = tops[at] + titles[at].length * line + 3;
-      let x = 4;
+      let x = scale(0);
       for (const name of names) {
         const cycles = path.parts[name];
         if (!cycles) continue;
@@ -37,7 +37,7 @@ panels.push({
     key(figure, names.map((name) => [colours.get(name), place.get(name), `${called(name)}: ${record.parts[name]}`]));
     const rows = record.paths.map((path) => [path.meaning, ...names.map((name) => (path.possible ? number(Math.round(path.parts[name])) : "–")),
       path.possible ? number(Math.round(path.cycles)) : "–", path.taken ? "taken" : path.possible ? "not taken" : "impossible", path.reason]);
-    table(figure, ["strategy", ...names.map(called), "cycles", "", "because"], rows, d3.range(1, names.length + 2));
+    table(figure, ["strategy", ...names.map(called), "cycles", "choice", "because"], rows, d3.range(1, names.length + 2));
     const best = d3.min(possible, (path) => path.cycles);
     if (taken && best < taken.cycles) {
       element(figure, "figcaption", `The choice follows measured limits of sizes and strides, not this prediction; it is predicted within ` +
