@@ -11,7 +11,8 @@ from tilewright.machine.catalog import find_machine
 from tilewright.machine.host import host_machine
 from tilewright.machine.isa_rows import AVX2
 from tilewright.machine.machine import Machine
-from tilewright.macro.prediction import Cycles, Path, Product
+from tilewright.macro.levels import Cycles
+from tilewright.macro.prediction import Path, Product
 from tilewright.ops.gemm.paths import GemmPaths
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import F32
@@ -174,7 +175,7 @@ def test_explain_says_why_a_faster_path_is_not_taken() -> None:
     """A path before the one that is taken lacks something, one behind it was not tried."""
     for m, n, k in ((1, 40, 600), (64, 64, 64), (300, 1000, 400), (2000, 2000, 2000)):
         paths = GemmPaths.of(PROBLEM, host_machine())
-        found = {one.strategy: one for one in paths.considered(Product.contiguous(m, n, k))}
+        found = {one.meaning: one.considered for one in paths.predicted(Product.contiguous(m, n, k))}
         place = [found[path.value].taken for path in paths.all].index(True)
         for number, path in enumerate(paths.all):
             one = found[path.value]

@@ -7,6 +7,7 @@ from dataclasses import asdict, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
+from tilewright.compiler.alternatives import PredictedPath
 from tilewright.compiler.example import Example
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.matrix_example import example_of
@@ -17,7 +18,7 @@ from tilewright.ir.nodes import Constant, If, Loop, Pack, Program, Statement, Ti
 from tilewright.ir.primitives.tables import PackTable
 from tilewright.machine.machine import Machine
 from tilewright.ops.explain import explain_problem
-from tilewright.tools.explore.page.costs import PARTS, PredictedPath, predicted_paths, roofline_of
+from tilewright.tools.explore.page.costs import PARTS, predicted_paths, roofline_of
 from tilewright.tools.explore.page.inner import inner_loops
 from tilewright.tools.explore.page.listing import Listing, listing_of
 from tilewright.tools.explore.page.walk import Walk, walk_of
