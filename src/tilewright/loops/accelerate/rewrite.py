@@ -14,9 +14,11 @@ from tilewright.loops.accelerate.numba import REMARKS, is_numba_function, nests_
 from tilewright.loops.nests.nest import MatrixProduct, Refusal
 from tilewright.loops.nests.recognise import contraction
 from tilewright.loops.nests.text import product_text
+from tilewright.loops.python.aliases import separated
 from tilewright.loops.python.calls import NestCall, refusal_of
+from tilewright.loops.python.counted_while import range_of
 from tilewright.loops.python.elements import PythonNest
-from tilewright.loops.python.reader import assigned_names, python_nest
+from tilewright.loops.python.reader import STATEMENTS, assigned_names, python_nest
 from tilewright.records import dataclass
 
 #: The variable in which a rewritten function finds its calls.
@@ -172,11 +174,16 @@ def _source(function: types.FunctionType) -> _Source:
 def _nests(definition: ast.FunctionDef, function: types.FunctionType) -> Iterator[NestReport]:
     """Every outermost loop of a function; inside of one that is not replaced, also the loops that are."""
     shared = _declared(definition)
+    counting = _counting(definition)
     waiting: list[tuple[ast.AST, bool]] = [(definition, True)]
     while waiting:
         node, outermost = waiting.pop(0)
-        if isinstance(node, ast.For):
-            result = _nest(node, definition, shared, function.__qualname__)
+        if isinstance(node, ast.For | ast.While):
+            loop = node if isinstance(node, ast.For) else counting.get(id(node))
+            if loop is None:
+                result = NestReport(node.lineno, "", STATEMENTS[ast.While] + _source_line(node, node.lineno))
+            else:
+                result = _nest(loop, node, definition, shared, function.__qualname__)
             if result.replaced or outermost:
                 yield result
             if result.replaced:
@@ -185,6 +192,20 @@ def _nests(definition: ast.FunctionDef, function: types.FunctionType) -> Iterato
         nested = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda)
         if node is definition or not nested:
             waiting += [(child, outermost) for child in ast.iter_child_nodes(node)]
+
+
+def _counting(definition: ast.FunctionDef) -> dict[int, ast.For]:
+    """The `while` loops of a function that count, by identity, as loops over ranges."""
+    found = {}
+    for node in ast.walk(definition):
+        for body in (getattr(node, part, None) for part in ("body", "orelse", "finalbody")):
+            for place, statement in enumerate(body if isinstance(body, list) else ()):
+                made = (
+                    range_of(separated(body[:place]), statement) if isinstance(statement, ast.While) else None
+                )
+                if made is not None:
+                    found[id(statement)] = made.loop
+    return found
 
 
 def _declared(definition: ast.FunctionDef) -> frozenset[str]:
@@ -206,35 +227,45 @@ def _declared(definition: ast.FunctionDef) -> frozenset[str]:
     return frozenset(shared)
 
 
-def _nest(node: ast.For, definition: ast.FunctionDef, shared: frozenset[str], name: str) -> NestReport:
-    """The outcome for one loop and its body."""
-    nest = python_nest(node, name)
+def _nest(
+    loop: ast.For, node: ast.For | ast.While, definition: ast.FunctionDef, shared: frozenset[str], name: str
+) -> NestReport:
+    """The outcome for one loop and its body; `node` is the loop as it is written."""
+    nest = python_nest(loop, name)
     found = contraction(nest.loop)
     read = _read_elsewhere(definition, node)
     left = sorted((nest.assigned | nest.undone) & (read | shared))
     if isinstance(found, Refusal) and len(left) == 1 and not set(left) & shared:
-        again = python_nest(node, name, frozenset(left))
+        again = python_nest(loop, name, frozenset(left))
         second = contraction(again.loop)
         if isinstance(second, MatrixProduct) and second.c.memory.name == left[0]:
             nest, found, left = again, second, []
     if isinstance(found, Refusal):
-        at = "" if found.where.line in (None, node.lineno) else f", in line {found.where.line}"
-        return NestReport(node.lineno, "", found.reason + at)
+        return NestReport(node.lineno, "", found.reason + _source_line(node, found.where.line))
     variables = {variable.name for variable in nest.variables}
     if left or variables & shared or shared & {"locals", "vars", "eval", "exec"}:
         names = ", ".join(left or sorted(variables & shared) or ["all variables"])
         return NestReport(node.lineno, "", f"leaves {names} for other code to read")
     if reason := refusal_of(nest, found):
         return NestReport(node.lineno, "", reason)
+    nest.node = node
     return _replacement(node, nest, found)
 
 
-def _replacement(node: ast.For, nest: PythonNest, found: MatrixProduct) -> NestReport:
+def _source_line(node: ast.stmt, line: int | None) -> str:
+    """The end of a reason: the line that it is about, and the statement in it."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.stmt) and part.lineno == line:
+            return f", in line {line}: {ast.unparse(part).splitlines()[0]}"
+    return "" if line in (None, node.lineno) else f", in line {line}"
+
+
+def _replacement(node: ast.stmt, nest: PythonNest, found: MatrixProduct) -> NestReport:
     call = NestCall(nest, found)
     return NestReport(node.lineno, call.subscripts, product_text(found), call)
 
 
-def _read_elsewhere(definition: ast.FunctionDef, node: ast.For) -> frozenset[str]:
+def _read_elsewhere(definition: ast.FunctionDef, node: ast.stmt) -> frozenset[str]:
     """Names that the function reads outside of a loop, except in other nests that are products."""
     inside = {id(child) for child in ast.walk(node)}
     for other in ast.walk(definition):
@@ -277,6 +308,13 @@ class _Replace(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         """Rewrite a nest that is replaced, and search others."""
+        return self._with_call(node)
+
+    def visit_While(self, node: ast.While) -> Any:
+        """As for other loops."""
+        return self._with_call(node)
+
+    def _with_call(self, node: ast.For | ast.While) -> Any:
         if id(node) not in self.calls:
             return self.generic_visit(node)
         number, call = self.calls[id(node)]

@@ -58,18 +58,20 @@ class NestCall:
     names : local and global variables whose values are its arguments.
     results : variables whose values it returns: loop variables, then the accumulator.
     last_reason : why the loops ran as written, the last time they did.
+    runs : calls that computed the product.
     """
 
     def __init__(self, nest: PythonNest, product: MatrixProduct) -> None:
         self.nest, self.product = nest, product
         self.last_reason = ""
+        self.runs = 0
         self._types: dict[tuple[Any, ...], np.dtype[Any]] = {}
         self.kept = next((name for name in nest.kept if nest.arrays.get(name) == 0), None)
         self.dimensions = product.dimensions
         expressions = [*map(_parsed, nest.arrays), *nest.integers.values(), *nest.scalars.values()]
         found = {n.id for e in expressions for n in ast.walk(e) if isinstance(n, ast.Name)}
         self.names = tuple(sorted(found | nest.builtins | nest.modules))
-        self.results = tuple(dict.fromkeys(v.name for v in nest.variables))
+        self.results = tuple(dict.fromkeys(v.name for v in nest.variables if v.name.isidentifier()))
         if self.kept is not None:
             self.results = (*self.results, self.kept)
         self.a, self.b, self.c = (operand_plan(product, nest, name) for name in "abc")
@@ -107,7 +109,8 @@ class NestCall:
             counts.append(_extent_text(variable.extent, known))
             indices[variable.index] = f"(c{number} - 1)"
             text.append(f"c{number} = {counts[-1]}")
-            last[variable.name] = variable.value
+            if variable.name.isidentifier():
+                last[variable.name] = variable.final
         known = {**symbols, **indices}
         places = [
             f"({''.join(f'{_axis_text(axis, symbols)}, ' for axis in plan.axes)})"
@@ -130,7 +133,9 @@ class NestCall:
     def __call__(self, *values: Any) -> tuple[Any, ...] | None:
         """Compute the product; None if the loops must run as written, in which case nothing has changed."""
         try:
-            return self.run(values)
+            found = self.run(values)
+            self.runs += 1
+            return found
         except AsWritten as reason:
             self.last_reason = str(reason)
         except (

@@ -36,10 +36,13 @@ class AxisStride(Symbol):
 
 @dataclass(frozen=True)
 class LoopVariable:
-    """A loop variable: its name, and its value in terms of the loop index."""
+    """A loop variable: its name, and its value behind the loop in terms of the last loop index.
+
+    Names that no program has are of loops that the reader made.
+    """
 
     name: str
-    value: Polynomial
+    final: Polynomial
     index: Index
     extent: Extent
 
@@ -71,7 +74,7 @@ class PythonNest:
     has_floats : whether a number is written with a decimal point.
     """
 
-    node: ast.For
+    node: ast.For | ast.While
     loop: CountedLoop
     variables: list[LoopVariable] = field(default_factory=list)
     arrays: dict[str, int] = field(default_factory=dict)
@@ -163,6 +166,9 @@ class SubscriptReader:
             case ast.Call(func=ast.Name(id="len"), args=[ast.Subscript(value=value, slice=ast.Constant())]):
                 self.nest.builtins.add("len")
                 return self.is_invariant(value)
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Call(func=ast.Name(id="range"), args=parts)]):
+                self.nest.builtins |= {"len", "range"}
+                return all(map(self.is_invariant, parts))
             case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]) if name in BUILTINS - {
                 "range",
                 "sum",

@@ -29,15 +29,16 @@ from tilewright.loops.nests.nest import (
     Value,
     Where,
 )
-from tilewright.loops.nests.polynomial import Index, Symbol
-from tilewright.loops.python.counted_while import counted
+from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+from tilewright.loops.python.counted_while import COUNTER
 from tilewright.loops.python.elements import (
     LoopVariable,
     NotAnInteger,
     PythonNest,
-    SubscriptReader,
     slices_of,
 )
+from tilewright.loops.python.plain import PlainLoops, plain_loops
+from tilewright.loops.python.reductions import ReductionReader
 
 #: Unsupported statements, and their names in refusals.
 STATEMENTS: dict[type[ast.AST], str] = {
@@ -78,9 +79,11 @@ def python_nest(node: ast.For, function: str, kept: frozenset[str] = frozenset()
     >>> sorted(nest.arrays), [symbol.name for symbol in nest.integers]
     (['A', 'x', 'y'], ['n', 'len(x)'])
     """
-    plain = counted(node)
+    plain = plain_loops(node)
     reader = _Reader(function, node, plain, kept)
-    statement = reader.loop(plain)
+    statement = reader.loop(plain.loop)
+    if isinstance(statement, CountedLoop):
+        statement = reader.with_equal(plain, statement)
     if not isinstance(statement, CountedLoop):
         statement = replace(reader.nest.loop, body=(statement,))
     reader.nest.loop = statement
@@ -93,19 +96,34 @@ def assigned_names(node: ast.AST) -> frozenset[str]:
     return frozenset(name.id for name in names if not isinstance(name.ctx, ast.Load))
 
 
-class _Reader(SubscriptReader):
+class _Reader(ReductionReader):
     """Reads the statements of one nest."""
 
-    def __init__(self, function: str, node: ast.For, plain: ast.For, kept: frozenset[str]) -> None:
-        targets = _scalars(plain)
-        # Counters of `while` end at their bound, names of rows at the last row: nobody may read them behind.
-        undone = (_scalars(node) - targets) | (assigned_names(node) - assigned_names(plain))
+    def __init__(self, function: str, node: ast.For, plain: PlainLoops, kept: frozenset[str]) -> None:
+        loop = plain.loop
+        targets = _scalars(loop)
+        # Names of rows end at the last row, those of integers at the last one: nobody may read them behind.
+        undone = assigned_names(node) - assigned_names(loop)
         empty = CountedLoop(Index(""), Extent.of(0), (), Where(function, node.lineno))
         nest = PythonNest(node, empty, assigned=targets, kept=kept, undone=undone)
-        if any(isinstance(one, ast.Name) and one.id == "enumerate" for one in ast.walk(node)):
-            nest.builtins.add("enumerate")
-        super().__init__(function, nest, assigned_names(plain))
-        self.waiting: list[Statement] = []
+        nest.builtins |= plain.builtins
+        super().__init__(function, nest, assigned_names(loop))
+
+    def with_equal(self, plain: PlainLoops, loop: CountedLoop) -> Statement:
+        """A loop after noting which integers must be equal."""
+        found = (self.equal(one, other, loop.where) for one, other in plain.equal)
+        return next((one for one in found if one is not None), loop)
+
+    def equal(self, one: ast.expr, other: ast.expr, where: Where) -> Obstacle | None:
+        """Notes that two integers must be equal, or the loops run as written."""
+        try:
+            difference = self.integer(one) - self.integer(other)
+        except NotAnInteger as reason:
+            return Obstacle(str(reason), where)
+        if difference.indices:
+            return Obstacle("asserts", where)
+        self.nest.differences.append(difference)
+        return None
 
     def body(self, statements: list[ast.stmt]) -> Iterator[Statement]:
         for node in statements:
@@ -126,6 +144,8 @@ class _Reader(SubscriptReader):
                 return self.sliced(node, target, where)
             case ast.For():
                 return self.loop(node)
+            case ast.Assert(test=ast.Compare(left=one, ops=[ast.Eq()], comparators=[other])):
+                return self.equal(one, other, where)
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 return None
             case ast.Assign(targets=[ast.Name() | ast.Subscript() as target]):
@@ -172,40 +192,31 @@ class _Reader(SubscriptReader):
         where = self.where(node)
         match node:
             case ast.For(target=ast.Name(id=name), iter=iterable, orelse=[]):
-                return self.counted(name, iterable, node.body, where)
+                return self.counted(
+                    name, iterable, node.body, where, ends_at_bound=node.type_comment == COUNTER
+                )
             case ast.For(orelse=[]):
                 return Obstacle("has a loop over more than one variable", where)
             case _:
                 return Obstacle("has an else clause after a loop", where)
 
     def counted(
-        self, name: str, iterable: ast.expr, body: list[ast.stmt] | ast.expr, where: Where
+        self,
+        name: str,
+        iterable: ast.expr,
+        body: list[ast.stmt],
+        where: Where,
+        *,
+        ends_at_bound: bool = False,
     ) -> Statement:
-        """A loop over a range; `body` is an expression if the elements of a generator are summed."""
-        match iterable:
-            case ast.Call(func=ast.Name(id="range"), args=[_, *_] as arguments, keywords=[]):
-                self.nest.builtins.add("range")
-            case _:
-                return Obstacle(f"has a loop over {ast.unparse(iterable)}, which is not a range", where)
-        if name in self.ranges or name in self.nest.assigned:
-            return Obstacle(f"assigns the loop variable {name} inside of its loop", where)
-        self.count += 1
-        index = Index(name if all(v.name != name for v in self.nest.variables) else f"{name}'{self.count}")
-        try:
-            extent, value = self.range_of(arguments, index)
-        except NotAnInteger as reason:
-            return Obstacle(str(reason), where)
-        self.ranges[name] = value
-        if isinstance(body, ast.expr):
-            held, added = Cell(f"the sum over {name}"), self.value(body)
-            inner: tuple[Statement, ...] = (
-                *self.waiting,
-                Assign(held, Sum(Read(held), added, reassociates=True), where),
-            )
-            self.waiting.clear()
-        else:
-            self.nest.variables.append(LoopVariable(name, value, index, extent))
-            inner = tuple(self.body(body))
+        """A loop over a range; the variable of a `while` loop ends at its bound."""
+        opened = self.opened(name, iterable, where)
+        if isinstance(opened, Obstacle):
+            return opened
+        index, extent, value = opened
+        final = value.substitute({index: Polynomial.of(index) + 1}) if ends_at_bound else value
+        self.nest.variables.append(LoopVariable(name, final, index, extent))
+        inner = tuple(self.body(body))
         del self.ranges[name]
         return CountedLoop(index, extent, inner, where)
 
@@ -233,19 +244,10 @@ class _Reader(SubscriptReader):
                     return Unreadable(str(reason), where)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return Minus(self.value(operand))
-            case ast.BinOp(left=ast.Subscript() as left, op=ast.MatMult(), right=ast.Subscript() as right):
-                return self.dot(left, right)
+            case ast.BinOp() | ast.Call() if (found := self.reduction(node)) is not None:
+                return found
             case ast.BinOp(left=left, op=operator, right=right):
                 return self.combined(self.value(left), operator, self.value(right), node)
-            case ast.Call(func=ast.Name(id="sum"), args=[ast.GeneratorExp() as generator], keywords=[]):
-                return self.summed(generator)
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=module), attr="dot"),
-                args=[ast.Subscript() as left, ast.Subscript() as right],
-                keywords=[],
-            ) if module not in self.bound:
-                self.nest.modules.add(module)
-                return self.dot(left, right)
             case ast.Call(func=function):
                 return Unreadable(f"calls {ast.unparse(function)}", where)
             case _:
@@ -261,39 +263,6 @@ class _Reader(SubscriptReader):
                 return Times(left, right, contracts=True)
             case _:
                 return Unreadable(OPERATORS.get(type(operator), "computes with bits"), self.where(node))
-
-    def dot(self, left: ast.Subscript, right: ast.Subscript) -> Value:
-        """``A[i, :] @ B[:, j]`` as a variable that a preceding loop accumulates."""
-        where = self.where(left)
-        if self.parts or len(slices_of(left)) != 1 or len(slices_of(right)) != 1:
-            return Unreadable("multiplies whole matrices", where)
-        try:
-            (length,) = self.lengths(left)
-        except NotAnInteger as reason:
-            return Unreadable(str(reason), where)
-        part = self.new_part(length)
-        self.parts = [part]
-        added = Times(self.value(left), self.value(right), contracts=True)
-        self.parts = []
-        cell = Cell(f"the product in line {left.lineno}")
-        total = Assign(cell, Sum(Read(cell), added, reassociates=True), where)
-        loop = CountedLoop(part.index, Extent.of(part.length), (total,), where)
-        self.waiting += [Assign(cell, Number(0), where), loop]
-        return Read(cell)
-
-    def summed(self, generator: ast.GeneratorExp) -> Value:
-        """``sum(x for k in range(n))`` as a variable that a preceding loop accumulates."""
-        where = self.where(generator)
-        match generator.generators:
-            case [ast.comprehension(target=ast.Name(id=name), iter=iterable, ifs=[], is_async=0)]:
-                outer, self.waiting = self.waiting, []
-                loop = self.counted(name, iterable, generator.elt, where)
-                cell = Cell(f"the sum over {name}")
-                self.nest.builtins.add("sum")
-                self.waiting = [*outer, Assign(cell, Number(0), where), loop]
-                return Read(cell)
-            case _:
-                return Unreadable("sums over more than one range, or over a part of one", where)
 
 
 def _scalars(node: ast.AST) -> frozenset[str]:
