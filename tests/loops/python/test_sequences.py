@@ -1,4 +1,4 @@
-"""Loops over sequences, rows and counters, sums of comprehensions, names for rows: replaced, with one result."""
+"""Loops over sequences, rows and counters, sums of comprehensions, and names for rows are replaced."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import tilewright as tw
+from accelerated_calls import made, same
 
 Array = np.ndarray[Any, Any]
 
@@ -189,30 +188,6 @@ FORMS: list[tuple[Callable[..., Any], str]] = [
     (counters, "ik,kj->ij"),
     (counter_and_ranges, "ik,kj->ij"),
 ]
-
-
-def made(dtype: str, shape: tuple[int, int, int] = (11, 13, 12)) -> list[Array]:
-    m, n, k = shape
-    rng = np.random.default_rng(0)
-    return [rng.integers(-4, 5, size).astype(dtype) for size in ((m, k), (k, n), (m, n))]
-
-
-def same(function: Callable[..., Any], ours: list[Array], theirs: list[Array]) -> Any:
-    """Runs a function and its accelerated self, compares outcomes, and returns the report."""
-
-    def outcome(call: Callable[..., Any], arrays: list[Array]) -> str:
-        try:
-            return repr(call(*arrays))
-        except (IndexError, ValueError, TypeError, UnboundLocalError) as error:
-            return repr(error)
-
-    fast = tw.accelerate(function)
-    with np.errstate(over="ignore"):
-        assert outcome(fast, ours) == outcome(function, theirs)
-    for one, other in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(one, other)
-        assert one.dtype == other.dtype
-    return tw.accelerate.report(fast)[0]
 
 
 @pytest.mark.parametrize("dtype", ["f8", "i1", "c8"])

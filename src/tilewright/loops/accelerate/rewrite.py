@@ -6,7 +6,7 @@ import __future__
 import ast
 import inspect
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tilewright.errors import NotAccelerated, SourceMissing
@@ -17,8 +17,9 @@ from tilewright.loops.nests.text import product_text
 from tilewright.loops.python.aliases import separated
 from tilewright.loops.python.calls import NestCall, refusal_of
 from tilewright.loops.python.counted_while import range_of
-from tilewright.loops.python.elements import PythonNest
-from tilewright.loops.python.reader import STATEMENTS, assigned_names, python_nest
+from tilewright.loops.python.guards import MOST_CONDITIONS
+from tilewright.loops.python.reader import STATEMENTS, assigned_names, nest_tests, python_nest
+from tilewright.loops.python.versions import ChosenCall, outcomes_of
 from tilewright.records import dataclass
 
 #: The variable in which a rewritten function finds its calls.
@@ -44,7 +45,7 @@ class NestReport:
     line: int
     subscripts: str
     text: str
-    call: NestCall | None = None
+    call: NestCall | ChosenCall | None = None
 
     @property
     def replaced(self) -> bool:
@@ -231,25 +232,56 @@ def _nest(
     loop: ast.For, node: ast.For | ast.While, definition: ast.FunctionDef, shared: frozenset[str], name: str
 ) -> NestReport:
     """The outcome for one loop and its body; `node` is the loop as it is written."""
-    nest = python_nest(loop, name)
-    found = contraction(nest.loop)
-    read = _read_elsewhere(definition, node)
-    left = sorted((nest.assigned | nest.undone) & (read | shared))
-    if isinstance(found, Refusal) and len(left) == 1 and not set(left) & shared:
-        again = python_nest(loop, name, frozenset(left))
-        second = contraction(again.loop)
-        if isinstance(second, MatrixProduct) and second.c.memory.name == left[0]:
-            nest, found, left = again, second, []
-    if isinstance(found, Refusal):
-        return NestReport(node.lineno, "", found.reason + _source_line(node, found.where.line))
-    variables = {variable.name for variable in nest.variables}
-    if left or variables & shared or shared & {"locals", "vars", "eval", "exec"}:
-        names = ", ".join(left or sorted(variables & shared) or ["all variables"])
-        return NestReport(node.lineno, "", f"leaves {names} for other code to read")
-    if reason := refusal_of(nest, found):
+    around = _Around(definition, node, shared, name)
+    tests = nest_tests(loop)
+    if not tests:
+        return around.report(loop, {})
+    if len(tests) > MOST_CONDITIONS:
+        reason = f"has {len(tests)} conditions, of which {MOST_CONDITIONS} may choose what it computes"
         return NestReport(node.lineno, "", reason)
-    nest.node = node
-    return _replacement(node, nest, found)
+    found = {met: around.report(loop, dict(zip(tests, met, strict=True))) for met in outcomes_of(len(tests))}
+    calls = {met: one.call for met, one in found.items() if isinstance(one.call, NestCall)}
+    first = next((one for one in found.values() if one.replaced), None)
+    if first is None or not calls:
+        return next(iter(found.values()))
+    names = set(next(iter(calls.values())).results)
+    calls = {met: call for met, call in calls.items() if set(call.results) == names}
+    text = "; or ".join(dict.fromkeys(found[met].text for met in calls))
+    chosen = ChosenCall(tests, calls)
+    return NestReport(node.lineno, chosen.subscripts, f"{text}; by {', '.join(tests)}", chosen)
+
+
+class _Around(NamedTuple):
+    """The surroundings of a nest: its function, the loop as written, names that others read, a name."""
+
+    definition: ast.FunctionDef
+    node: ast.For | ast.While
+    shared: frozenset[str]
+    name: str
+
+    def report(self, loop: ast.For, outcomes: dict[str, bool]) -> NestReport:
+        """The outcome for a nest whose conditions have some outcomes."""
+        node, shared = self.node, self.shared
+        nest = python_nest(loop, self.name, outcomes=outcomes)
+        found = contraction(nest.loop)
+        read = _read_elsewhere(self.definition, node)
+        left = sorted((nest.assigned | nest.undone) & (read | shared))
+        if isinstance(found, Refusal) and len(left) == 1 and not set(left) & shared:
+            again = python_nest(loop, self.name, frozenset(left), outcomes)
+            second = contraction(again.loop)
+            if isinstance(second, MatrixProduct) and second.c.memory.name == left[0]:
+                nest, found, left = again, second, []
+        if isinstance(found, Refusal):
+            return NestReport(node.lineno, "", found.reason + _source_line(node, found.where.line))
+        variables = {variable.name for variable in nest.variables}
+        if left or variables & shared or shared & {"locals", "vars", "eval", "exec"}:
+            names = ", ".join(left or sorted(variables & shared) or ["all variables"])
+            return NestReport(node.lineno, "", f"leaves {names} for other code to read")
+        if reason := refusal_of(nest, found):
+            return NestReport(node.lineno, "", reason)
+        nest.node = node
+        call = NestCall(nest, found)
+        return NestReport(node.lineno, call.subscripts, product_text(found), call)
 
 
 def _source_line(node: ast.stmt, line: int | None) -> str:
@@ -260,22 +292,33 @@ def _source_line(node: ast.stmt, line: int | None) -> str:
     return "" if line in (None, node.lineno) else f", in line {line}"
 
 
-def _replacement(node: ast.stmt, nest: PythonNest, found: MatrixProduct) -> NestReport:
-    call = NestCall(nest, found)
-    return NestReport(node.lineno, call.subscripts, product_text(found), call)
-
-
 def _read_elsewhere(definition: ast.FunctionDef, node: ast.stmt) -> frozenset[str]:
-    """Names that the function reads outside of a loop, except in other nests that are products."""
+    """Names that the function reads outside of a loop, except in other nests that are products.
+
+    The variable of another loop is not read from here in that loop.
+    """
     inside = {id(child) for child in ast.walk(node)}
+    own: set[int] = set()
     for other in ast.walk(definition):
         match other:
             case ast.For() if id(other) not in inside and _is_product(other):
                 inside |= {id(child) for child in ast.walk(other)}
+            case ast.For(target=target) if all(child is not node for child in ast.walk(other)):
+                own |= _named(other.body, assigned_names(target))
+            case ast.GeneratorExp() | ast.ListComp() | ast.SetComp():
+                targets = frozenset().union(*(assigned_names(part.target) for part in other.generators))
+                own |= _named([other.elt, *other.generators], targets)
             case _:
                 continue
+    inside |= own
     names = (n for n in ast.walk(definition) if isinstance(n, ast.Name) and id(n) not in inside)
     return frozenset(n.id for n in names if isinstance(n.ctx, ast.Load)) | _augmented(definition, inside)
+
+
+def _named(parts: Sequence[ast.AST], names: frozenset[str]) -> set[int]:
+    """The identities of some names in statements."""
+    found = (one for part in parts for one in ast.walk(part) if isinstance(one, ast.Name))
+    return {id(one) for one in found if one.id in names}
 
 
 def _is_product(node: ast.For) -> bool:
@@ -303,7 +346,7 @@ class _Replace(ast.NodeTransformer):
             i, j, k = done
     """
 
-    def __init__(self, calls: dict[int, tuple[int, NestCall]]) -> None:
+    def __init__(self, calls: dict[int, tuple[int, NestCall | ChosenCall]]) -> None:
         self.calls = calls
 
     def visit_For(self, node: ast.For) -> Any:

@@ -222,6 +222,11 @@ class Bound:
     span: Polynomial
     step: int = 1
 
+    @property
+    def last(self) -> Polynomial:
+        """What the last index does not exceed: it is this for a step of 1."""
+        return self.span - 1
+
     def __str__(self) -> str:
         return str(self.span) if self.step == 1 else f"ceil(({self.span}) / {self.step})"
 

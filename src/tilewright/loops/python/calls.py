@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
 import logging
 import math
-import types
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -21,7 +19,8 @@ from tilewright.loops.nests.effects import effects
 from tilewright.loops.nests.names import accesses
 from tilewright.loops.nests.nest import Access, Extent, Factor, MatrixProduct, TriangularPart
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
-from tilewright.loops.python.elements import PythonNest
+from tilewright.loops.python.attributes import AttributePath, attribute_paths, check_attributes
+from tilewright.loops.python.elements import BUILTINS, PythonNest
 from tilewright.loops.python.views import AsWritten, AxisPlan, operand_plan
 from tilewright.ops.einsum.public import einsum
 from tilewright.ops.matmul.public import matmul
@@ -40,10 +39,6 @@ SMALL_RESULT = 2**18
 OVERLAP_WORK: Any = 10_000
 #: Kinds of dtypes that are supported: integers, floats and complex numbers.
 INTEGERS, FLOATS = "iu", "fc"
-#: Attributes that are read without checking how their class defines them.
-PLAIN_ATTRIBUTES = frozenset({"shape", "ndim", "size", "strides"})
-#: Attribute lookups that cannot be overridden per attribute.
-PLAIN_LOOKUPS: tuple[object, ...] = (object.__getattribute__, types.ModuleType.__getattribute__)
 #: Letters for dimensions whose loop variables are longer than one letter.
 LETTERS = "ijklmnpqrstuvwxyzabcdefgho"
 
@@ -95,11 +90,13 @@ class NestCall:
         records.
         """
         groups = (map(_parsed, self.nest.arrays), self.nest.integers.values(), self.nest.scalars.values())
-        return _function(self.names, [ast.Tuple(list(group), ast.Load()) for group in groups])
+        return values_of(self.names, [list(group) for group in groups])
 
     @cached_property
     def sizes(self) -> Callable[..., tuple[Any, ...]]:
-        """Function from integers to trip counts, final values, axis offsets and slice length differences."""
+        """Function from integers to trip counts, final values, axis offsets, differences of lengths, and places in
+        ranges.
+        """
         symbols = {symbol: f"_{number}" for number, symbol in enumerate(self.nest.integers)}
         last: dict[str, Polynomial] = {}
         counts, text = [], []
@@ -122,6 +119,7 @@ class NestCall:
             [_text(value, known) for value in last.values()],
             places,
             [_text(difference, symbols) for difference in self.nest.differences],
+            [_text(least, symbols) for least in self.nest.not_negative],
         )
         result = ", ".join(f"({''.join(f'{item}, ' for item in group)})" for group in groups)
         lines = [f"def sizes({', '.join(symbols.values())}):", *text, f"return {result}"]
@@ -162,14 +160,16 @@ class NestCall:
         for name in self.nest.modules:
             if named[name] is not np:
                 raise AsWritten(f"{name} is not NumPy")
-        self.check_attributes(named)
+        check_attributes(self._attributes, named)
         arrays, integers, scalars = self.evaluate(*values)
         for symbol, integer in zip(self.nest.integers, integers, strict=True):
             if type(integer) is not int and type(integer) is not np.intp:
                 raise AsWritten(f"{symbol} is {type(integer).__name__}, not an int")
-        counts, loops, last, places, differences = self.sizes(*map(int, integers))
+        counts, loops, last, places, differences, cuts = self.sizes(*map(int, integers))
         if any(differences):
             raise AsWritten("slices differ in length")
+        if min(cuts, default=0) < 0:
+            raise AsWritten("a condition is met outside of the range of its loop")
         if min(loops) < 1 or min(counts) < 1:
             raise AsWritten("a loop has no iterations")
         if math.prod(counts) < FEWEST_ITERATIONS:
@@ -188,33 +188,11 @@ class NestCall:
         self.multiply(a, b, c, alpha, beta, together)
         return tuple(last)
 
-    def check_attributes(self, named: dict[str, Any]) -> None:
-        """Check that attributes are not properties, which may return a different value each time."""
-        for path in self._attributes:
-            owner = named[path[0]]
-            for name in path[1:]:
-                found = inspect.getattr_static(owner, name)
-                slot = isinstance(found, types.MemberDescriptorType)
-                if hasattr(type(found), "__get__") and not slot:
-                    raise AsWritten(f"{'.'.join(path)} is a property")
-                lookup: object = type(owner).__getattribute__
-                if not any(lookup is plain for plain in PLAIN_LOOKUPS):
-                    raise AsWritten(f"{type(owner).__name__} computes its attributes")
-                owner = getattr(owner, name)
-
     @cached_property
-    def _attributes(self) -> tuple[tuple[str, ...], ...]:
-        """Attributes that the nest reads, as names from left to right."""
-        paths = set()
-        texts = [*self.nest.arrays, *(ast.unparse(e) for e in self.nest.integers.values())]
-        for text in [*texts, *(ast.unparse(e) for e in self.nest.scalars.values())]:
-            for node in ast.walk(_parsed(text)):
-                parts = ast.unparse(node).split(".") if isinstance(node, ast.Attribute) else []
-                while parts and parts[-1] in PLAIN_ATTRIBUTES:
-                    parts.pop()
-                if len(parts) > 1 and all(part.isidentifier() for part in parts):
-                    paths.add(tuple(parts))
-        return tuple(sorted(paths))
+    def _attributes(self) -> tuple[AttributePath, ...]:
+        """Attributes that the nest reads."""
+        arrays = map(_parsed, self.nest.arrays)
+        return attribute_paths([*arrays, *self.nest.integers.values(), *self.nest.scalars.values()])
 
     def check_types(self, arrays: dict[str, Any], scalars: list[Any]) -> np.dtype[Any]:
         """The dtype to compute in, after checking that the loops would compute in the same dtype."""
@@ -368,12 +346,14 @@ def _parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def _function(names: Sequence[str], values: list[ast.Tuple]) -> Callable[..., Any]:
-    """A function of the given names that returns the values of expressions."""
+def values_of(names: Sequence[str], groups: Sequence[list[ast.expr]]) -> Callable[..., Any]:
+    """A function of the given names that returns the values of expressions, in tuples."""
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-    body = ast.Expression(ast.Lambda(arguments, ast.Tuple(values, ast.Load())))  # type: ignore[arg-type]
+    values: list[ast.expr] = [ast.Tuple(group, ast.Load()) for group in groups]
+    body = ast.Expression(ast.Lambda(arguments, ast.Tuple(values, ast.Load())))
+    allowed = {name: getattr(builtins, name) for name in BUILTINS - set(names)}
     code = compile(ast.fix_missing_locations(body), "<names of loops>", "eval")
-    made: Callable[..., Any] = eval(code, {"__builtins__": {}})  # noqa: S307 (expressions of the nest)
+    made: Callable[..., Any] = eval(code, {"__builtins__": allowed})  # noqa: S307 (expressions of the nest)
     return made
 
 

@@ -71,6 +71,7 @@ class PythonNest:
     undone : names that have another value after the nest than its loops leave: see counted_while.py.
     builtins, modules : functions of `BUILTINS` that it calls, and names that it uses for NumPy.
     differences : of lengths of slices that must be equal; the record is valid if all are 0.
+    not_negative : the record is valid if none of these is negative.
     has_floats : whether a number is written with a decimal point.
     """
 
@@ -86,6 +87,7 @@ class PythonNest:
     builtins: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
     differences: list[Polynomial] = field(default_factory=list)
+    not_negative: list[Polynomial] = field(default_factory=list)
     has_floats: bool = False
 
 

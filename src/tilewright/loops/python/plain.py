@@ -19,6 +19,7 @@ from dataclasses import field
 
 from tilewright.loops.python.aliases import Substitution, bound_names, is_row, resolved, separated
 from tilewright.loops.python.counted_while import range_of
+from tilewright.loops.python.guards import without_continue
 from tilewright.loops.python.sequences import (
     ITERATORS,
     Iteration,
@@ -69,7 +70,7 @@ class _Ranges(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> ast.AST:
         self._header(node)
-        node.body = self._statements(node.body)
+        node.body = without_continue(self._statements(node.body))
         self.generic_visit(node)
         return node
 

@@ -8,11 +8,13 @@ too, named as in the source: ``n``, ``A.shape[0]``, ``self.alpha``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from tilewright.loops.nests.nest import (
     Assign,
+    Bound,
     Cell,
     CountedLoop,
     Extent,
@@ -37,6 +39,7 @@ from tilewright.loops.python.elements import (
     PythonNest,
     slices_of,
 )
+from tilewright.loops.python.guards import Chosen, Piece, guard_of, pieces, tests_of, with_outcome
 from tilewright.loops.python.plain import PlainLoops, plain_loops
 from tilewright.loops.python.reductions import ReductionReader
 
@@ -64,13 +67,19 @@ OPERATORS: dict[type[ast.AST], str] = {
 }
 
 
-def python_nest(node: ast.For, function: str, kept: frozenset[str] = frozenset()) -> PythonNest:
+def python_nest(
+    node: ast.For,
+    function: str,
+    kept: frozenset[str] = frozenset(),
+    outcomes: Mapping[str, bool] | None = None,
+) -> PythonNest:
     r"""The record of a loop and its body.
 
     Parameters
     ----------
     function : its name, for remarks.
     kept : scalar variables that are read after the nest.
+    outcomes : of conditions that are the same for the whole nest, by their text; see `nest_tests`.
 
     Examples
     --------
@@ -80,14 +89,28 @@ def python_nest(node: ast.For, function: str, kept: frozenset[str] = frozenset()
     (['A', 'x', 'y'], ['n', 'len(x)'])
     """
     plain = plain_loops(node)
+    if outcomes:
+        chosen = Chosen(outcomes).visit(plain.loop)
+        assert isinstance(chosen, ast.For)
+        plain.loop = chosen
     reader = _Reader(function, node, plain, kept)
     statement = reader.loop(plain.loop)
+    if reader.waiting:  # parts of the outermost range
+        assert isinstance(statement, CountedLoop)
+        parts = (*reader.waiting, statement)
+        statement = CountedLoop(reader.new_index("once"), Extent.of(1), parts, statement.where)
     if isinstance(statement, CountedLoop):
         statement = reader.with_equal(plain, statement)
     if not isinstance(statement, CountedLoop):
         statement = replace(reader.nest.loop, body=(statement,))
     reader.nest.loop = statement
     return reader.nest
+
+
+def nest_tests(node: ast.For) -> list[str]:
+    """The conditions of a nest that are the same for all of it, as text."""
+    loop = plain_loops(node).loop
+    return tests_of(loop, assigned_names(loop))
 
 
 def assigned_names(node: ast.AST) -> frozenset[str]:
@@ -215,10 +238,76 @@ class _Reader(ReductionReader):
             return opened
         index, extent, value = opened
         final = value.substitute({index: Polynomial.of(index) + 1}) if ends_at_bound else value
-        self.nest.variables.append(LoopVariable(name, final, index, extent))
-        inner = tuple(self.body(body))
+        if self.conditional:
+            self.nest.undone |= {name}  # nobody knows which iteration was the last one with this loop
+        else:
+            self.nest.variables.append(LoopVariable(name, final, index, extent))
+        loops = list(self.pieces(name, index, extent, body, where))
         del self.ranges[name]
-        return CountedLoop(index, extent, inner, where)
+        self.open.pop()
+        self.waiting += loops[:-1]
+        return loops[-1] if loops else CountedLoop(index, extent, (), where)
+
+    def pieces(
+        self, name: str, index: Index, extent: Extent, body: list[ast.stmt], where: Where
+    ) -> Iterator[CountedLoop]:
+        """A loop as several ones, in each of which the conditions on its variable have one outcome."""
+        guard = guard_of(body, name, self.is_known)
+        if guard is None:
+            yield CountedLoop(index, extent, tuple(self.body(body)), where)
+            return
+        try:
+            parts = self.parts_of_range(guard, index, extent)
+        except NotAnInteger as reason:
+            yield CountedLoop(index, extent, (Obstacle(str(reason), self.where(guard)),), where)
+            return
+        self.conditional += 1
+        value, own = self.ranges[name], self.open[-1]
+        for part in parts:
+            inner = self.new_index(name)
+            self.ranges[name] = value.substitute({index: part.begin + inner})
+            length = Extent.of(part.end - part.begin)
+            self.open[-1] = (inner, length)
+            found = list(self.pieces(name, inner, length, with_outcome(body, guard, met=part.met), where))
+            yield from (loop for loop in found if loop.body)
+        self.ranges[name], self.open[-1] = value, own
+        self.conditional -= 1
+
+    def parts_of_range(self, guard: ast.If, index: Index, extent: Extent) -> list[Piece]:
+        """Where in a range a condition is met."""
+        found = None
+        match guard.test, extent:
+            case ast.Compare(left=left, ops=[sign], comparators=[right]), Extent(
+                bounds=(Bound(span=count, step=1),)
+            ):
+                with suppress(NotAnInteger):
+                    found = pieces(sign, self.integer(left) - self.integer(right), index, count)
+        if found is None:
+            raise NotAnInteger("has a condition")
+        for part in found:
+            self.at_least(part.begin)
+            self.at_least(part.end - part.begin)
+        return found
+
+    def at_least(self, value: Polynomial) -> None:
+        """Notes that an integer must not be negative in any iteration of the loops around."""
+        for index, extent in reversed(self.open):
+            form = value.linear([index])
+            slope = None if form is None else form.coefficient(index).constant
+            if slope is None:
+                raise NotAnInteger("has a condition on a product of loop variables")
+            if slope < 0:
+                value = value.substitute({index: extent.bounds[0].last})
+            else:
+                value = value.substitute({index: 0})
+        if value.constant is None:
+            self.nest.not_negative.append(value)
+        elif value.constant < 0:
+            raise NotAnInteger("has a condition that is met outside of the range of its loop")
+
+    def is_known(self, name: str) -> bool:
+        """Whether a name is a variable of a loop around, or the same for the whole nest."""
+        return name in self.ranges or name not in self.bound
 
     def value(self, node: ast.expr) -> Value:
         """The value of an expression; `Unreadable` if it cannot be part of a sum of products."""

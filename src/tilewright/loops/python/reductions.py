@@ -33,6 +33,10 @@ class ReductionReader(SubscriptReader):
     def __init__(self, function: str, nest: PythonNest, bound: frozenset[str]) -> None:
         super().__init__(function, nest, bound)
         self.waiting: list[Statement] = []
+        #: The loops around what is read, and how many conditions.
+        self.open: list[tuple[Index, Extent]] = []
+        self.conditional = 0
+        self.indices: set[str] = set()
 
     def value(self, node: ast.expr) -> Value:
         """The value of an expression."""
@@ -83,14 +87,21 @@ class ReductionReader(SubscriptReader):
                 return Obstacle(f"has a loop over {ast.unparse(iterable)}, which is not a range", where)
         if name in self.ranges or name in self.nest.assigned:
             return Obstacle(f"assigns the loop variable {name} inside of its loop", where)
-        self.count += 1
-        index = Index(name if all(v.name != name for v in self.nest.variables) else f"{name}'{self.count}")
+        index = self.new_index(name)
         try:
             extent, value = self.range_of(arguments, index)
         except NotAnInteger as reason:
             return Obstacle(str(reason), where)
         self.ranges[name] = value
+        self.open.append((index, extent))
         return index, extent, value
+
+    def new_index(self, name: str) -> Index:
+        """An index that no other loop has, of the given name if that is free."""
+        self.count += 1
+        index = Index(f"{name}'{self.count}" if name in self.indices else name)
+        self.indices.add(name)
+        return index
 
     def new_cell(self, name: str) -> Cell:
         """A variable of its own."""
@@ -153,6 +164,7 @@ class ReductionReader(SubscriptReader):
             body = (*self.waiting, Assign(cell, Sum(Read(cell), added, reassociates=True), where))
             self.waiting = []
         del self.ranges[first.target.id]
+        self.open.pop()
         return CountedLoop(index, extent, body, where)
 
 
