@@ -17,8 +17,10 @@ from tilewright.loops.nests.text import product_text
 from tilewright.loops.python.aliases import separated
 from tilewright.loops.python.calls import NestCall, refusal_of
 from tilewright.loops.python.counted_while import range_of
+from tilewright.loops.python.evaluation import NestValues
 from tilewright.loops.python.guards import MOST_CONDITIONS
 from tilewright.loops.python.reader import STATEMENTS, assigned_names, nest_tests, python_nest
+from tilewright.loops.python.vector_call import VectorCall, vector_call
 from tilewright.loops.python.versions import ChosenCall, outcomes_of
 from tilewright.records import dataclass
 
@@ -45,7 +47,7 @@ class NestReport:
     line: int
     subscripts: str
     text: str
-    call: NestCall | ChosenCall | None = None
+    call: NestValues | ChosenCall | None = None
 
     @property
     def replaced(self) -> bool:
@@ -240,7 +242,7 @@ def _nest(
         reason = f"has {len(tests)} conditions, of which {MOST_CONDITIONS} may choose what it computes"
         return NestReport(node.lineno, "", reason)
     found = {met: around.report(loop, dict(zip(tests, met, strict=True))) for met in outcomes_of(len(tests))}
-    calls = {met: one.call for met, one in found.items() if isinstance(one.call, NestCall)}
+    calls = {met: one.call for met, one in found.items() if isinstance(one.call, NestValues)}
     first = next((one for one in found.values() if one.replaced), None)
     if first is None or not calls:
         return next(iter(found.values()))
@@ -271,15 +273,23 @@ class _Around(NamedTuple):
             second = contraction(again.loop)
             if isinstance(second, MatrixProduct) and second.c.memory.name == left[0]:
                 nest, found, left = again, second, []
-        if isinstance(found, Refusal):
-            return NestReport(node.lineno, "", found.reason + _source_line(node, found.where.line))
+        call: NestValues | None = None
+        if isinstance(found, Refusal) or (reason := refusal_of(nest, found)):
+            several = vector_call(nest)
+            if isinstance(several, VectorCall):
+                call = several
+            elif isinstance(found, Refusal):
+                return NestReport(node.lineno, "", found.reason + _source_line(node, found.where.line))
+            else:
+                return NestReport(node.lineno, "", reason)
         variables = {variable.name for variable in nest.variables}
         if left or variables & shared or shared & {"locals", "vars", "eval", "exec"}:
             names = ", ".join(left or sorted(variables & shared) or ["all variables"])
             return NestReport(node.lineno, "", f"leaves {names} for other code to read")
-        if reason := refusal_of(nest, found):
-            return NestReport(node.lineno, "", reason)
         nest.node = node
+        if isinstance(call, VectorCall):
+            return NestReport(node.lineno, call.subscripts, call.text, call)
+        assert isinstance(found, MatrixProduct)
         call = NestCall(nest, found)
         return NestReport(node.lineno, call.subscripts, product_text(found), call)
 
@@ -346,7 +356,7 @@ class _Replace(ast.NodeTransformer):
             i, j, k = done
     """
 
-    def __init__(self, calls: dict[int, tuple[int, NestCall | ChosenCall]]) -> None:
+    def __init__(self, calls: dict[int, tuple[int, NestValues | ChosenCall]]) -> None:
         self.calls = calls
 
     def visit_For(self, node: ast.For) -> Any:

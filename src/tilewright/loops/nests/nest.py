@@ -180,6 +180,15 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Applied:
+    """A function of values, such as the exponential function, by its name in NumPy."""
+
+    function: str
+    operands: tuple[Value, ...]
+    where: Where = field(compare=False)
+
+
+@dataclass(frozen=True)
 class Unreadable:
     """A value of an unsupported kind; the reason names it, as in "divides"."""
 
@@ -188,7 +197,7 @@ class Unreadable:
 
 
 #: Values that no sum of products contains, but that may be computed from one, element by element.
-Pointwise: TypeAlias = Quotient | SquareRoot | Choice
+Pointwise: TypeAlias = Quotient | SquareRoot | Choice | Applied
 
 Value: TypeAlias = (
     Load | Read | Number | InvariantScalar | Sum | Times | Minus | Conversion | Pointwise | Unreadable

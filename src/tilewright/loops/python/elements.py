@@ -70,8 +70,11 @@ class PythonNest:
         therefore treated as elements without subscripts.
     undone : names that have another value after the nest than its loops leave: see counted_while.py.
     builtins, modules : functions of `BUILTINS` that it calls, and names that it uses for NumPy.
+    roots : names that it uses for NumPy or `math`, of which it takes square roots.
     differences : of lengths of slices that must be equal; the record is valid if all are 0.
     not_negative : the record is valid if none of these is negative.
+    values : the variable of a loop, by its index.
+    counts : trip counts of loops with steps, by symbol: span and step.
     has_floats : whether a number is written with a decimal point.
     """
 
@@ -86,9 +89,18 @@ class PythonNest:
     kept: frozenset[str] = frozenset()
     builtins: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
+    roots: set[str] = field(default_factory=set)
     differences: list[Polynomial] = field(default_factory=list)
     not_negative: list[Polynomial] = field(default_factory=list)
+    values: dict[Index, Polynomial] = field(default_factory=dict)
+    counts: dict[Symbol, tuple[Polynomial, int]] = field(default_factory=dict)
     has_floats: bool = False
+
+    def count_of(self, span: Polynomial, step: int) -> Polynomial:
+        """The trip count of a loop with a step, which is no polynomial, as a symbol."""
+        symbol = Symbol(f"ceil(({span}) / {step})")
+        self.counts[symbol] = span, step
+        return Polynomial.of(symbol)
 
 
 class SubscriptReader:

@@ -23,6 +23,7 @@ from tilewright.loops.nests.nest import (
     Minus,
     Number,
     Obstacle,
+    Quotient,
     Read,
     Statement,
     Sum,
@@ -41,7 +42,7 @@ from tilewright.loops.python.elements import (
 )
 from tilewright.loops.python.guards import Chosen, Piece, guard_of, pieces, tests_of, with_outcome
 from tilewright.loops.python.plain import PlainLoops, plain_loops
-from tilewright.loops.python.reductions import ReductionReader
+from tilewright.loops.python.functions import FunctionReader
 
 #: Unsupported statements, and their names in refusals.
 STATEMENTS: dict[type[ast.AST], str] = {
@@ -59,12 +60,15 @@ STATEMENTS: dict[type[ast.AST], str] = {
 }
 #: Operators that cannot be part of a sum of products.
 OPERATORS: dict[type[ast.AST], str] = {
-    ast.Div: "divides",
     ast.FloorDiv: "divides",
     ast.Mod: "takes a remainder",
     ast.Pow: "takes a power",
     ast.MatMult: "multiplies whole matrices",
 }
+
+
+#: A value that is put where a variable is read, and that has changed before.
+LOST = Unreadable("computes a variable element by element, and changes what it is computed from", Where(""))
 
 
 def python_nest(
@@ -119,7 +123,7 @@ def assigned_names(node: ast.AST) -> frozenset[str]:
     return frozenset(name.id for name in names if not isinstance(name.ctx, ast.Load))
 
 
-class _Reader(ReductionReader):
+class _Reader(FunctionReader):
     """Reads the statements of one nest."""
 
     def __init__(self, function: str, node: ast.For, plain: PlainLoops, kept: frozenset[str]) -> None:
@@ -149,12 +153,14 @@ class _Reader(ReductionReader):
         return None
 
     def body(self, statements: list[ast.stmt]) -> Iterator[Statement]:
+        outer, self.deferred = self.deferred, {}
         for node in statements:
             found = self.statement(node)
-            yield from self.waiting
+            written = [*self.waiting, *([] if found is None else [found])]
             self.waiting.clear()
-            if found is not None:
-                yield found
+            self.forget(written)
+            yield from written
+        self.deferred = {name: LOST for name in outer.keys() | self.deferred.keys()}
 
     def statement(self, node: ast.stmt) -> Statement | None:
         """Read one statement; loops for sums over generators, which precede it, are appended to `waiting`."""
@@ -167,6 +173,10 @@ class _Reader(ReductionReader):
                 return self.sliced(node, target, where)
             case ast.For():
                 return self.loop(node)
+            case ast.If(test=ast.Compare(), body=[ast.Assign(targets=[target], value=then)]) if (
+                chosen := self.chosen(node, target, then)
+            ) is not None:
+                return self.assign(target, chosen, where)
             case ast.Assert(test=ast.Compare(left=one, ops=[ast.Eq()], comparators=[other])):
                 return self.equal(one, other, where)
             case ast.Pass() | ast.Expr(value=ast.Constant()):
@@ -198,10 +208,16 @@ class _Reader(ReductionReader):
         self.parts = []
         return body[0]
 
-    def assign(self, target: ast.expr, value: Value, where: Where) -> Statement:
+    def assign(self, target: ast.expr, value: Value, where: Where) -> Statement | None:
+        """An assignment; None if the value of a variable is put where that is read."""
         try:
             match target:
+                case ast.Name(id=name) if name not in self.ranges and name not in self.nest.kept and (
+                    self.defers(name, value)
+                ):
+                    return None
                 case ast.Name(id=name) if name not in self.ranges:
+                    self.deferred.pop(name, None)
                     kept = name in self.nest.kept
                     return Assign(self.scalar_access(name, where) if kept else Cell(name), value, where)
                 case ast.Subscript():
@@ -238,7 +254,7 @@ class _Reader(ReductionReader):
             return opened
         index, extent, value = opened
         final = value.substitute({index: Polynomial.of(index) + 1}) if ends_at_bound else value
-        if self.conditional:
+        if self.conditional or self.may_be_empty(extent):
             self.nest.undone |= {name}  # nobody knows which iteration was the last one with this loop
         else:
             self.nest.variables.append(LoopVariable(name, final, index, extent))
@@ -265,7 +281,7 @@ class _Reader(ReductionReader):
         value, own = self.ranges[name], self.open[-1]
         for part in parts:
             inner = self.new_index(name)
-            self.ranges[name] = value.substitute({index: part.begin + inner})
+            self.ranges[name] = self.nest.values[inner] = value.substitute({index: part.begin + inner})
             length = Extent.of(part.end - part.begin)
             self.open[-1] = (inner, length)
             found = list(self.pieces(name, inner, length, with_outcome(body, guard, met=part.met), where))
@@ -288,6 +304,15 @@ class _Reader(ReductionReader):
             self.at_least(part.begin)
             self.at_least(part.end - part.begin)
         return found
+
+    def may_be_empty(self, extent: Extent) -> bool:
+        """Whether a loop has no iterations in the last iteration of those around: ``range(i + 1, n)``."""
+        span = extent.bounds[0].span
+        if not span.indices:
+            return False
+        for index, around in reversed(self.open[:-1]):
+            span = span.substitute({index: around.bounds[0].last})
+        return span.constant is not None and span.constant < 1
 
     def at_least(self, value: Polynomial) -> None:
         """Notes that an integer must not be negative in any iteration of the loops around."""
@@ -318,6 +343,8 @@ class _Reader(ReductionReader):
                 return Number(number)
             case ast.Name(id=name) if name in self.nest.kept:
                 return Load(self.scalar_access(name, where))
+            case ast.Name(id=name) if name in self.deferred:
+                return self.deferred[name]
             case ast.Name(id=name) if name in self.nest.assigned:
                 return Read(Cell(name))
             case ast.Name(id=name) if name in self.ranges:
@@ -333,6 +360,8 @@ class _Reader(ReductionReader):
                     return Unreadable(str(reason), where)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return Minus(self.value(operand))
+            case ast.BinOp() | ast.Call() | ast.IfExp() if (applied := self.applied(node)) is not None:
+                return applied
             case ast.BinOp() | ast.Call() if (found := self.reduction(node)) is not None:
                 return found
             case ast.BinOp(left=left, op=operator, right=right):
@@ -350,6 +379,8 @@ class _Reader(ReductionReader):
                 return Sum(left, Minus(right), reassociates=True)
             case ast.Mult():
                 return Times(left, right, contracts=True)
+            case ast.Div():
+                return Quotient(left, right, self.where(node))
             case _:
                 return Unreadable(OPERATORS.get(type(operator), "computes with bits"), self.where(node))
 

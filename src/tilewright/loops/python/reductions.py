@@ -92,7 +92,7 @@ class ReductionReader(SubscriptReader):
             extent, value = self.range_of(arguments, index)
         except NotAnInteger as reason:
             return Obstacle(str(reason), where)
-        self.ranges[name] = value
+        self.ranges[name] = self.nest.values[index] = value
         self.open.append((index, extent))
         return index, extent, value
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from tilewright.cached import cached_property
 from tilewright.loops.python.attributes import attribute_paths, check_attributes
-from tilewright.loops.python.calls import NestCall, values_of
 from tilewright.loops.python.elements import PythonNest
+from tilewright.loops.python.evaluation import NestValues, values_of
 from tilewright.loops.python.views import AsWritten
 
 #: Types whose comparisons and truth have no side effects.
@@ -20,7 +20,7 @@ PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None))
 
 
 class ChosenCall:
-    """The call that replaces a nest with conditions; attributes as those of `NestCall`.
+    """The call that replaces a nest with conditions; attributes as those of `NestValues`.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class ChosenCall:
     calls : the call for each tuple of outcomes that has one; all return values of the same variables.
     """
 
-    def __init__(self, tests: Sequence[str], calls: Mapping[tuple[bool, ...], NestCall]) -> None:
+    def __init__(self, tests: Sequence[str], calls: Mapping[tuple[bool, ...], NestValues]) -> None:
         self.calls = dict(calls)
         self.first = next(iter(self.calls.values()))
         self._tests = [ast.parse(test, mode="eval").body for test in tests]
