@@ -1,4 +1,4 @@
-"""Conditions in nests: those that choose between products, and those that cut ranges into triangles and parts."""
+"""Conditions in nests: those that choose between products, and those that cut ranges."""
 
 from __future__ import annotations
 
@@ -124,9 +124,7 @@ GUARDED: list[tuple[Callable[..., Any], tuple[Any, ...], int]] = [
 @pytest.mark.parametrize(("function", "further", "runs"), GUARDED)
 def test_guards(function: Callable[..., Any], further: tuple[Any, ...], runs: int, dtype: str) -> None:
     ours, theirs = made(dtype, SQUARE), made(dtype, SQUARE)
-    for arrays in (ours, theirs):
-        arrays += further
-    report = same(function, ours, theirs)
+    report = same(function, [*ours, *further], [*theirs, *further])
     assert report.replaced, str(report)
     assert report.call is not None
     assert report.call.runs == runs

@@ -36,12 +36,10 @@ def zipped_rows(A: Array, B: Array, C: Array) -> None:
                 crow[j] += x * B[k, j]
 
 
-def rows_themselves(A: Array, B: Array, C: Array) -> None:
-    i = 0
-    for row in A:
+def columns(A: Array, B: Array, C: Array) -> None:
+    for row, out in zip(A, C, strict=False):
         for j, column in enumerate(B.T):
-            C[i, j] = sum(x * y for x, y in zip(row, column, strict=True))
-        i += 1
+            out[j] = sum(x * y for x, y in zip(row, column, strict=True))
 
 
 def numbered_from_one(A: Array, B: Array, C: Array) -> int:
@@ -53,11 +51,11 @@ def numbered_from_one(A: Array, B: Array, C: Array) -> int:
 
 
 def numbered_pairs(A: Array, B: Array, C: Array) -> int:
-    for i, (arow, crow) in enumerate(zip(A, C, strict=False)):
+    for i, (arow, crow) in enumerate(zip(A, C, strict=False)):  # noqa: B007 (read behind the loop)
         for j in range(B.shape[1]):
             for k in range(len(arow)):
                 crow[j] += arow[k] * B[k, j]
-    return i
+    return i + j
 
 
 def numbers_beside_rows(A: Array, B: Array, C: Array) -> None:
@@ -172,6 +170,7 @@ FORMS: list[tuple[Callable[..., Any], str]] = [
     (zipped_vectors, "->ij"),
     (zipped_strictly, "->ij"),
     (zipped_rows, "kj"),
+    (columns, ""),
     (numbered_from_one, "kj->ij"),
     (numbered_pairs, "ik,kj->ij"),
     (numbers_beside_rows, "k,kj->"),
@@ -238,13 +237,6 @@ def filtered(A: Array, B: Array, C: Array) -> None:
             C[i, j] = sum(A[i, k] * B[k, j] for k in range(A.shape[1]) if k != j)
 
 
-def rows_of_the_result(A: Array, B: Array, C: Array) -> None:
-    for i, row in enumerate(C):
-        for j in range(B.shape[1]):
-            for x in row:
-                C[i, j] += x * B[i, j]
-
-
 def numbers_looked_up(A: Array, B: Array, C: Array) -> None:
     for i in range(A.shape[0]):
         for j in range(B.shape[1]):
@@ -276,7 +268,6 @@ def iterated(B: Array) -> Iterator[tuple[float, float]]:
 REFUSED = [
     (exact_sums, "calls math.fsum", "C[i, j] = math.fsum("),
     (filtered, "sums over a part of a range", "C[i, j] = sum("),
-    (rows_of_the_result, "", ""),
     (numbers_looked_up, "counts with place", "C[i, j] += A[i, place] * B[k, j]"),
     (endless, "without a range", "while True:"),
     (pairs, "more than one variable", "for x, y in iterated(B)"),

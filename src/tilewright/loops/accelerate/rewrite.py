@@ -201,11 +201,13 @@ def _counting(definition: ast.FunctionDef) -> dict[int, ast.For]:
     """The `while` loops of a function that count, by identity, as loops over ranges."""
     found = {}
     for node in ast.walk(definition):
-        for body in (getattr(node, part, None) for part in ("body", "orelse", "finalbody")):
-            for place, statement in enumerate(body if isinstance(body, list) else ()):
-                made = (
-                    range_of(separated(body[:place]), statement) if isinstance(statement, ast.While) else None
-                )
+        for part in ("body", "orelse", "finalbody"):
+            body = getattr(node, part, None)
+            statements: list[ast.stmt] = body if isinstance(body, list) else []
+            for place, statement in enumerate(statements):
+                if not isinstance(statement, ast.While):
+                    continue
+                made = range_of(separated(statements[:place]), statement)
                 if made is not None:
                     found[id(statement)] = made.loop
     return found

@@ -29,6 +29,7 @@ class Substitution(ast.NodeTransformer):
         self._name, self._value = name, value
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Elements, rows and lengths of what the name stands for."""
         match node.value:
             case ast.Name(id=name) if name == self._name:
                 place = self.visit(node.slice)
@@ -41,12 +42,14 @@ class Substitution(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Its length."""
         match node:
             case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]) if name == self._name:
                 return ast.copy_location(deepcopy(length(self._value)), node)
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
+        """The name itself."""
         if node.id != self._name or not isinstance(node.ctx, ast.Load):
             return node
         return ast.copy_location(deepcopy(self._value), node)

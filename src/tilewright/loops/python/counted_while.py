@@ -20,8 +20,8 @@ from typing import NamedTuple
 from tilewright.loops.python.aliases import bound_names
 from tilewright.loops.python.sequences import minus, plus
 
-#: What the loops made here are marked by, in the place of a type comment: the variable of a `while` loop ends at
-#: its bound, and not at the last value in the loop.
+#: What the loops made here are marked by, in the place of a type comment: the variable of a `while` loop ends
+#: at its bound, and not at the last value in the loop.
 COUNTER = "counter"
 
 #: Comparisons with their sides exchanged.

@@ -13,6 +13,10 @@ from tilewright.records import dataclass
 BUILTINS = frozenset({"range", "len", "min", "max", "sum", "int", "abs"})
 
 
+#: What the indices of loops begin with that slices stand for.
+SLICE = "slice"
+
+
 class NotAnInteger(Exception):
     """An expression is not a polynomial in loop variables; the argument says why."""
 
@@ -233,7 +237,7 @@ class SubscriptReader:
     def new_part(self, length: Polynomial) -> SliceRange:
         """A new loop for a slice."""
         self.count += 1
-        return SliceRange(Index(f"slice{self.count}"), length)
+        return SliceRange(Index(f"{SLICE} {self.count}"), length)
 
     def element(self, name: str, place: int, axis: ast.Slice, part: SliceRange) -> Polynomial:
         """The subscript of a slice's element in terms of the index of its loop."""

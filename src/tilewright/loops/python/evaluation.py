@@ -1,4 +1,4 @@
-"""The values that a nest reads: expressions of its source, checked and evaluated before the loops would run."""
+"""The values that a nest reads: expressions of its source, evaluated before the loops would run."""
 
 from __future__ import annotations
 
@@ -85,9 +85,7 @@ class NestValues:
 
     @cached_property
     def sizes(self) -> Callable[..., tuple[Any, ...]]:
-        """Function from integers to trip counts, final values, what `groups` asks for, differences of lengths,
-        and places in ranges.
-        """
+        """Function from integers to trip counts, final values, `groups`, differences and places in ranges."""
         symbols = {symbol: f"_{number}" for number, symbol in enumerate(self.nest.integers)}
         last: dict[str, Polynomial] = {}
         text = []
@@ -113,7 +111,7 @@ class NestValues:
         return made
 
     def __call__(self, *values: Any) -> tuple[Any, ...] | None:
-        """Compute what the nest does; None if the loops must run as written, in which case nothing has changed."""
+        """Compute what the nest does; None if nothing has changed and the loops must run as written."""
         try:
             found = self.run(values)
             self.runs += 1

@@ -44,8 +44,8 @@ FUNCTIONS = {
 class FunctionReader(ReductionReader):
     """Reads values that are no sums of products.
 
-    A variable that has such a value is replaced by it where it is read, as long as nothing changes that the value
-    is computed from.
+    A variable that has such a value is replaced by it where it is read, as long as nothing changes that the
+    value is computed from.
     """
 
     def __init__(self, function: str, nest: PythonNest, bound: frozenset[str]) -> None:
@@ -79,7 +79,9 @@ class FunctionReader(ReductionReader):
         match node:
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 return Quotient(self.value(left), self.value(right), where)
-            case ast.BinOp(left=ast.Name() | ast.Subscript() as base, op=ast.Pow(), right=ast.Constant(value=2)):
+            case ast.BinOp(
+                left=ast.Name() | ast.Subscript() as base, op=ast.Pow(), right=ast.Constant(value=2)
+            ):
                 return Times(self.value(base), self.value(base), contracts=True)
             case ast.IfExp(test=ast.Compare() as test, body=then, orelse=otherwise):
                 return self._choice(test, self.value(then), self.value(otherwise))
@@ -90,7 +92,9 @@ class FunctionReader(ReductionReader):
                 one, other = self.value(left), self.value(right)
                 relation = "ogt" if name == "max" else "olt"
                 return Choice(relation, other, one, other, one, where)  # the first one if neither is larger
-            case ast.Call(func=ast.Name(id="abs"), args=[operand], keywords=[]) if not self.is_invariant(node):
+            case ast.Call(func=ast.Name(id="abs"), args=[operand], keywords=[]) if not self.is_invariant(
+                node
+            ):
                 self.nest.builtins.add("abs")
                 return Applied("abs", (self.value(operand),), where)
             case ast.Call(

@@ -8,8 +8,8 @@ Before::
                 for k in range(m):                     C[i, j] += A[i, k] * A[j, k]
                     C[i, j] += A[i, k] * A[j, k]
 
-After, on the right. A condition that is the same for the whole nest, such as ``if beta == 0``, gives one nest for
-each of its two outcomes.
+After, on the right. A condition that is the same for the whole nest, such as ``if beta == 0``, gives one nest
+for each of its two outcomes.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Piece(NamedTuple):
 
 
 def tests_of(node: ast.AST, bound: frozenset[str]) -> list[str]:
-    """The conditions of a nest that are the same in all of its iterations, as text.
+    r"""The conditions of a nest that are the same in all of its iterations, as text.
 
-    >>> tree = ast.parse("for i in range(n):\\n if not beta: C[i] = 0\\n elif i < 3: C[i] *= beta")
+    >>> tree = ast.parse("for i in range(n):\n if not beta: C[i] = 0\n elif i < 3: C[i] *= beta")
     >>> tests_of(tree, frozenset("i"))
     ['beta']
     """
@@ -89,6 +89,7 @@ class Chosen(ast.NodeTransformer):
         self._outcomes = outcomes
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        """The statements of one branch."""
         met = self._met(node.test)
         if met is None:
             return self.generic_visit(node)
@@ -96,6 +97,7 @@ class Chosen(ast.NodeTransformer):
         return [self.visit(one) for one in _flat(body, self)] or ast.copy_location(ast.Pass(), node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        """The value of one branch."""
         met = self._met(node.test)
         if met is None:
             return self.generic_visit(node)

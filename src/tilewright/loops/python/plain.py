@@ -93,7 +93,8 @@ class _Ranges(ast.NodeTransformer):
                     later.iter = change.visit(later.iter)
         return self.generic_visit(node)
 
-    visit_ListComp = visit_GeneratorExp
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        return self.visit_GeneratorExp(node)
 
     def _header(self, node: ast.For) -> None:
         """Turns the loop itself into one over a range."""

@@ -40,9 +40,9 @@ from tilewright.loops.python.elements import (
     PythonNest,
     slices_of,
 )
+from tilewright.loops.python.functions import FunctionReader
 from tilewright.loops.python.guards import Chosen, Piece, guard_of, pieces, tests_of, with_outcome
 from tilewright.loops.python.plain import PlainLoops, plain_loops
-from tilewright.loops.python.functions import FunctionReader
 
 #: Unsupported statements, and their names in refusals.
 STATEMENTS: dict[type[ast.AST], str] = {
@@ -160,7 +160,7 @@ class _Reader(FunctionReader):
             self.waiting.clear()
             self.forget(written)
             yield from written
-        self.deferred = {name: LOST for name in outer.keys() | self.deferred.keys()}
+        self.deferred = dict.fromkeys(outer.keys() | self.deferred.keys(), LOST)
 
     def statement(self, node: ast.stmt) -> Statement | None:
         """Read one statement; loops for sums over generators, which precede it, are appended to `waiting`."""
@@ -197,6 +197,8 @@ class _Reader(FunctionReader):
         """A statement on whole slices as loops over their elements, the last axis innermost."""
         try:
             lengths = self.lengths(target)
+            for length in lengths:
+                self.at_least(length)
         except NotAnInteger as reason:
             return Obstacle(str(reason), where)
         self.parts = [self.new_part(length) for length in lengths]
@@ -212,8 +214,8 @@ class _Reader(FunctionReader):
         """An assignment; None if the value of a variable is put where that is read."""
         try:
             match target:
-                case ast.Name(id=name) if name not in self.ranges and name not in self.nest.kept and (
-                    self.defers(name, value)
+                case ast.Name(id=name) if (
+                    name not in self.ranges and name not in self.nest.kept and (self.defers(name, value))
                 ):
                     return None
                 case ast.Name(id=name) if name not in self.ranges:
@@ -313,22 +315,6 @@ class _Reader(FunctionReader):
         for index, around in reversed(self.open[:-1]):
             span = span.substitute({index: around.bounds[0].last})
         return span.constant is not None and span.constant < 1
-
-    def at_least(self, value: Polynomial) -> None:
-        """Notes that an integer must not be negative in any iteration of the loops around."""
-        for index, extent in reversed(self.open):
-            form = value.linear([index])
-            slope = None if form is None else form.coefficient(index).constant
-            if slope is None:
-                raise NotAnInteger("has a condition on a product of loop variables")
-            if slope < 0:
-                value = value.substitute({index: extent.bounds[0].last})
-            else:
-                value = value.substitute({index: 0})
-        if value.constant is None:
-            self.nest.not_negative.append(value)
-        elif value.constant < 0:
-            raise NotAnInteger("has a condition that is met outside of the range of its loop")
 
     def is_known(self, name: str) -> bool:
         """Whether a name is a variable of a loop around, or the same for the whole nest."""

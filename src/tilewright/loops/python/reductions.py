@@ -103,6 +103,22 @@ class ReductionReader(SubscriptReader):
         self.indices.add(name)
         return index
 
+    def at_least(self, value: Polynomial) -> None:
+        """Notes that an integer must not be negative in any iteration of the loops around."""
+        for index, extent in reversed(self.open):
+            form = value.linear([index])
+            slope = None if form is None else form.coefficient(index).constant
+            if slope is None:
+                raise NotAnInteger("has a condition on a product of loop variables")
+            if slope < 0:
+                value = value.substitute({index: extent.bounds[0].last})
+            else:
+                value = value.substitute({index: 0})
+        if value.constant is None:
+            self.nest.not_negative.append(value)
+        elif value.constant < 0:
+            raise NotAnInteger("has a condition that is met outside of the range of its loop")
+
     def new_cell(self, name: str) -> Cell:
         """A variable of its own."""
         self.count += 1
@@ -116,6 +132,7 @@ class ReductionReader(SubscriptReader):
             return Unreadable("multiplies whole matrices", where)
         try:
             (length,) = self.lengths(one)
+            self.at_least(length)
         except NotAnInteger as reason:
             return Unreadable(str(reason), where)
         part = self.new_part(length)
@@ -169,7 +186,7 @@ class ReductionReader(SubscriptReader):
 
 
 def _whole(node: ast.expr) -> ast.Subscript | None:
-    """A vector with its slice: ``A[i]`` is ``A[i, :]``; None for what is no part of an array with one axis."""
+    """A vector with its slice: ``A[i]`` is ``A[i, :]``; None for what is no vector."""
     match node:
         case ast.Subscript():
             slices = len(slices_of(node))

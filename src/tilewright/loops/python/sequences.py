@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import field
 
@@ -75,7 +76,7 @@ def numbered(target: ast.expr, iterable: ast.expr) -> tuple[str, ast.expr]:
             return "", ast.Constant(0)
 
 
-def _zipped(parts: list[Iteration | None], strict: list[object]) -> Iteration | None:
+def _zipped(parts: list[Iteration | None], strict: Sequence[object]) -> Iteration | None:
     made = Iteration()
     for part in parts:
         if part is None:

@@ -71,7 +71,8 @@ class VectorCall(NestValues):
     def text(self) -> str:
         """The statements, for a report."""
         lines = ", ".join(str(one.line) for one in self.statements)
-        return f"{len(self.statements)} statements on whole arrays, of line {lines}"
+        several = "statements" if len(self.statements) > 1 else "statement"
+        return f"{len(self.statements)} {several} on whole arrays, of line {lines}"
 
     def groups(self, symbols: dict[Symbol, str]) -> tuple[list[str], list[str]]:
         """Trip counts of loops with steps."""
@@ -84,11 +85,11 @@ class VectorCall(NestValues):
     def run(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """As a call; what has changed is undone if the loops must run as written."""
         found = self.prepared(values)
-        if math.prod(found.loops) < FEWEST_ITERATIONS:
-            raise AsWritten("few iterations are faster as written")
         integers = (*found.integers, *found.groups[0])
         dtype = self._check_types(found.arrays, [*found.scalars.values()])
-        self._check_memory(found.arrays, integers)
+        largest = self._check_memory(found.arrays, integers)
+        if max(math.prod(found.loops), largest) < FEWEST_ITERATIONS:
+            raise AsWritten("few iterations are faster as written")
         arrays = [found.arrays[name] for name in self.nest.arrays]
         kept = [(found.arrays[name], found.arrays[name].copy()) for name in sorted(self._written)]
         try:
@@ -147,18 +148,23 @@ class VectorCall(NestValues):
         (dtype,) = dtypes
         if dtype.kind not in "iufc" or not dtype.isnative:
             raise AsWritten(f"arrays of {dtype} are not supported")
-        values = [one.value for statement in self.statements for one in _values(statement.value)
-                  if isinstance(one, Number)]
+        values = [
+            one.value
+            for statement in self.statements
+            for one in _values(statement.value)
+            if isinstance(one, Number)
+        ]
         values += [term.factor.number for one in self.statements for term in one.terms]
         for scalar in (*scalars, *values):
             if type(scalar) not in (int, float, complex) and not isinstance(scalar, np.number):
                 raise AsWritten(f"a factor is {type(scalar).__name__}, not a number")
-            if np.result_type(np.empty(0, dtype), scalar) != dtype:
+            together: np.dtype[Any] = np.result_type(np.empty(0, dtype), scalar)
+            if together != dtype:
                 raise AsWritten(f"{type(scalar).__name__} and {dtype} are not computed in {dtype}")
             if dtype.kind in "iu" and dtype.type(scalar) != scalar:
                 raise AsWritten(f"{scalar} is no {dtype}")
         self._check_functions(dtype)
-        return dtype
+        return np.dtype(dtype)
 
     def _check_functions(self, dtype: np.dtype[Any]) -> None:
         for one in (one for statement in self.statements for one in _values(statement.value)):
@@ -170,8 +176,11 @@ class VectorCall(NestValues):
         if dtype.kind in "iu" and self.nest.has_floats:
             raise AsWritten(f"{dtype} would be computed in floats")
 
-    def _check_memory(self, arrays: dict[str, Any], integers: tuple[int, ...]) -> None:
-        """Check subscripts, and that what is written shares no memory with anything else."""
+    def _check_memory(self, arrays: dict[str, Any], integers: tuple[int, ...]) -> int:
+        """Check subscripts, and that what is written shares no memory with anything else.
+
+        Returns the largest number of elements that the nest may access in one array.
+        """
         low: dict[str, list[int]] = {}
         high: dict[str, list[int]] = {}
 
@@ -197,6 +206,7 @@ class VectorCall(NestValues):
             for other, part in parts.items():
                 if other != name and _share(parts[name], part):
                     raise AsWritten(f"{other} shares memory with {name}")
+        return max((part.size for part in parts.values()), default=0)
 
 
 def vector_call(nest: PythonNest) -> VectorCall | str:
@@ -226,7 +236,9 @@ def _share(one: Array, other: Array) -> bool:
 def _overlaps_itself(array: Array) -> bool:
     """Whether two elements may share memory: strides, sorted, each have to be beyond the smaller ones."""
     reach = array.itemsize
-    for stride, count in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+    for stride, count in sorted(
+        (abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1
+    ):
         if stride < reach:
             return True
         reach = stride * (count - 1) + reach
@@ -263,9 +275,7 @@ def _strided(
 ) -> Array:
     """Elements of which each dimension moves several axes, or axes that several dimensions move."""
     begin = array[tuple(slice(start, start + 1) for start in starts)]
-    strides = [
-        sum(step * stride for step, stride in zip(own, array.strides, strict=True)) for own in steps
-    ]
+    strides = [sum(step * stride for step, stride in zip(own, array.strides, strict=True)) for own in steps]
     return np.lib.stride_tricks.as_strided(begin, counts, strides, writeable=array.flags.writeable)
 
 

@@ -50,6 +50,7 @@ class PlanCode:
         self.lines: list[str] = []
         self._depth = 1
         self._letters: dict[Index, str] = {}
+        self._count = 0
 
     def write(self, steps: Sequence[PlanStep]) -> None:
         """Writes steps."""
@@ -73,6 +74,12 @@ class PlanCode:
             parts.append("*".join(shown))
         return f"({' + '.join(parts)})" if parts else "0"
 
+    def _named(self, symbol: Symbol) -> str:
+        """A variable for a symbol."""
+        self._count += 1
+        self.names[symbol] = name = f"v{self._count}"
+        return name
+
     def _line(self, text: str) -> None:
         self.lines.append("    " * self._depth + text)
 
@@ -81,7 +88,7 @@ class PlanCode:
         self._depth += 1
 
     def _loop_header(self, loop: VectorLoop) -> str:
-        self.names[loop.index] = name = f"v{len(self.names)}"
+        name = self._named(loop.index)
         first, end = self.text(loop.first), self.text(loop.end)
         bounds = f"{end} - 1, {first} - 1, -1" if loop.descends else f"{first}, {end}"
         return f"for {name} in range({bounds}):"
@@ -91,7 +98,8 @@ class PlanCode:
     def _strips(self, step: StripLoop) -> None:
         whole, outer, inner = step.whole, step.outer, step.inner
         begin, end = Symbol(f"begin of {outer.index}"), Symbol(f"end of {outer.index}")
-        self.names[begin], self.names[end] = f"v{len(self.names)}", f"v{len(self.names) + 1}"
+        self._named(begin)
+        self._named(end)
         first, last = self.text(outer.first), self.text(outer.end)
         sign = f"{last} - 1, {first} - 1, -{STRIP}" if outer.descends else f"{first}, {last}, {STRIP}"
         self._open(f"for {self.names[begin]} in range({sign}):")
@@ -108,7 +116,7 @@ class PlanCode:
             border = inner.first.substitute({outer.index: Polynomial.of(end) - 1})
             far, near = replace(inner, first=border), replace(inner, end=border)
         place = Symbol(f"border of {inner.index}")
-        self.names[place] = f"v{len(self.names)}"
+        self._named(place)
         lowest, highest = (inner.first, inner.end)
         clamp = (
             f"max({self.text(border)}, {self.text(lowest)})"

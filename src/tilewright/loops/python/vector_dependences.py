@@ -1,7 +1,7 @@
-"""Dependences between statements on whole arrays: whether one needs what another does in an earlier iteration.
+"""Dependences between statements on whole arrays: which iterations need what earlier ones do.
 
-Iterations that access the same element are a system of differences of two values, each at most a constant. It has
-no solution if a cycle of them is negative.
+Iterations that access the same element are a system of differences of two values, each at most a constant. It
+has no solution if a cycle of them is negative.
 
 Source: Allen, Kennedy, Automatic translation of Fortran programs to vector form, ACM TOPLAS 9(4), 1987,
 doi:10.1145/29873.29875; Bellman, On a routing problem, 1958.
@@ -24,7 +24,9 @@ _Edge: TypeAlias = "tuple[_Node, _Node, int]"
 _Reach: TypeAlias = "tuple[ArrayElement, tuple[VectorLoop, ...]]"
 
 
-def follows(first: VectorStatement, second: VectorStatement, serial: frozenset[Index], *, later: bool) -> bool:
+def follows(
+    first: VectorStatement, second: VectorStatement, serial: frozenset[Index], *, later: bool
+) -> bool:
     """Whether an iteration of the second statement needs to run after an earlier one of the first.
 
     Parameters
@@ -48,9 +50,7 @@ def feeds_itself(statement: VectorStatement, serial: frozenset[Index]) -> bool:
 def reads_ahead(statement: VectorStatement, serial: frozenset[Index]) -> bool:
     """Whether an iteration reads what a later one stores."""
     target = (statement.target, statement.loops)
-    return any(
-        _meet(other, target, serial, later=False) for other in statement.reads if _same(target, other)
-    )
+    return any(_meet(other, target, serial, later=False) for other in statement.reads if _same(target, other))
 
 
 def _same(one: _Reach, other: _Reach) -> bool:
@@ -83,7 +83,9 @@ def _meet(one: _Reach, other: _Reach, serial: frozenset[Index], *, later: bool) 
             known += _alike(loop)
     free = [loop for loop in shared if loop.index not in serial]
     for place, loop in enumerate(free):
-        ahead, behind = ((1, loop.index), (0, loop.index)) if loop.descends else ((0, loop.index), (1, loop.index))
+        ahead, behind = (
+            ((1, loop.index), (0, loop.index)) if loop.descends else ((0, loop.index), (1, loop.index))
+        )
         before: _Edge = (ahead, behind, -1)
         if not _impossible([*known, *(edge for same in free[:place] for edge in _alike(same)), before]):
             return True

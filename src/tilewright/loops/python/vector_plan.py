@@ -93,7 +93,9 @@ def _steps(statements: list[VectorStatement], serial: frozenset[Index], where: W
         for other in group[1:]:
             own = next((loop for loop in other.loops if loop.index not in serial), None)
             if own != first or own is None:
-                raise Refused(Where(where.function, other.line), "needs results of another statement in between")
+                raise Refused(
+                    Where(where.function, other.line), "needs results of another statement in between"
+                )
         if first is None:
             raise Refused(where, "has statements in a circle of dependences")
         inner = _steps(group, serial | {first.index}, where)
@@ -190,7 +192,8 @@ def _reads_below(whole: WholeStatement, outer: VectorLoop, inner: VectorLoop) ->
     for element, _ in whole.statement.reads:
         pairs = zip(target.subscripts, element.subscripts, strict=True)
         if element.array == target.array and not any(
-            one == Polynomial.of(outer.index) and ((other - inner.index).constant or 0) >= 0
+            one == Polynomial.of(outer.index)
+            and ((other - inner.index).constant or 0) >= 0
             and (other - inner.index).constant is not None
             for one, other in pairs
         ):

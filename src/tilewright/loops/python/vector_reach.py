@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tilewright.loops.nests.effects import Refused
 from tilewright.loops.nests.nest import Where
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+from tilewright.loops.python.elements import SLICE
 from tilewright.loops.python.vector_statements import ArrayElement, VectorLoop
 
 #: Loops around an element; each doubles the code.
@@ -18,16 +19,19 @@ def reach_lines(
 ) -> list[str]:
     """Lines that call ``note(array, subscripts...)`` at the corners of what loops reach.
 
-    Affine subscripts are least and largest at a corner, in which each variable is at an end of its range. Ranges
-    are without the values for which an inner loop has no iterations.
+    Affine subscripts are least and largest at a corner, in which each variable is at an end of its range.
+    Ranges are without the values for which an inner loop has no iterations, but for those of slices: what else
+    is in their statements is read all the same.
     """
     needed = [
         loop
         for place, loop in enumerate(loops)
         if loop.index in element.indices
-        or any(loop.index in one.first.indices | one.end.indices for one in loops[place + 1 :])
-        or loop.first.indices
-        or loop.end.indices
+        or (
+            not loop.index.name.startswith(SLICE)
+            and any(loop.index in one.first.indices | one.end.indices for one in loops[place + 1 :])
+        )
+        or (not loop.index.name.startswith(SLICE) and (loop.first.indices or loop.end.indices))
     ]
     if len(needed) > MOST_LOOPS:
         raise Refused(Where(""), "has too many loops around an element")
