@@ -20,8 +20,8 @@ def reach_lines(
     """Lines that call ``note(array, subscripts...)`` at the corners of what loops reach.
 
     Affine subscripts are least and largest at a corner, in which each variable is at an end of its range.
-    Ranges are without the values for which an inner loop has no iterations, but for those of slices: what else
-    is in their statements is read all the same.
+    Ranges are without the values for which an inner loop has no iterations, but for those of slices: what
+    else is in their statements is read all the same.
     """
     needed = [
         loop
