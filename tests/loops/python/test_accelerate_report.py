@@ -43,7 +43,7 @@ def indirect(A: Array, B: Array, C: Array, rows: Array) -> None:
 
 
 def iterated(A: Array, B: Array, C: Array) -> None:
-    for i, row in zip(range(7), A, strict=False):
+    for i, row in dict(enumerate(A)).items():
         for k in range(7):
             C[i] += row[k] * B[k]
 

@@ -21,7 +21,8 @@ class Accelerate:
 
     Nests of ``for i in range(...)`` over elements of NumPy arrays that are matrix products, batched products,
     matrix-vector products, SYRK and SYR2K of a triangle, or contractions of any number of loops become one
-    call each. Everything else in the function is unchanged.
+    call each. Nests of several statements, with at least one product among them, become operations on whole
+    arrays. Everything else in the function is unchanged.
 
     Parameters
     ----------

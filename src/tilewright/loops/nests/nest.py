@@ -183,6 +183,15 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Applied:
+    """A function of values, such as the exponential function, by its name in NumPy."""
+
+    function: str
+    operands: tuple[Value, ...]
+    where: Where = field(compare=False)
+
+
+@dataclass(frozen=True)
 class Unreadable:
     """A value of an unsupported kind; the reason names it, as in "divides"."""
 
@@ -191,7 +200,7 @@ class Unreadable:
 
 
 #: Values that no sum of products contains, but that may be computed from one, element by element.
-Pointwise: TypeAlias = Quotient | SquareRoot | Choice
+Pointwise: TypeAlias = Quotient | SquareRoot | Choice | Applied
 
 Value: TypeAlias = (
     Load | Read | Number | InvariantScalar | Sum | Times | Minus | Conversion | Pointwise | Unreadable
@@ -224,6 +233,11 @@ class Bound:
 
     span: Polynomial
     step: int = 1
+
+    @property
+    def last(self) -> Polynomial:
+        """What the last index does not exceed: it is this for a step of 1."""
+        return self.span - 1
 
     def __str__(self) -> str:
         return str(self.span) if self.step == 1 else f"ceil(({self.span}) / {self.step})"
