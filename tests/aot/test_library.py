@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tilewright.aot.build as building
+from tilewright.aot import resolver
 from tilewright.aot.build import KernelLibrary, build_library
 from tilewright.aot.files import library_files
 from tilewright.aot.form import LibraryForm
@@ -219,7 +220,7 @@ def test_variants_with_different_arguments(
     monkeypatch: pytest.MonkeyPatch, spec: str, tmp_path: Path
 ) -> None:
     """A kernel that takes scratch on one target only has no single function: the command says which it is."""
-    found = building.argument_types
+    found = resolver.argument_types
 
     def with_scratch(text: str, symbol: str) -> tuple[Type, ...]:
         return (*found(text, symbol), *((POINTER,) if symbol == "relu__x86_64_v2" else ()))

@@ -68,7 +68,8 @@ def test_each_worker_has_one_tile(workers: int, rows: int, columns: int) -> None
     assert any("sum" in key[0] for key in own)
     for key, piece in own.items():
         assert piece.loose_restrictions
-        (worker,) = piece.worker_restrictions or ()
+        assert piece.worker_restrictions is not None
+        (worker,) = piece.worker_restrictions
         found.setdefault(worker, set()).add(key[-2:])
     assert len(found) == workers
     for chunks in found.values():

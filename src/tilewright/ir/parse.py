@@ -225,7 +225,7 @@ class _Parser:
         weights = line.stored(), line.groups()
         fetched = line.slice() if line.take("fetch") else None
         padded = bool(line.take("padded"))
-        sums = line.dtype() if line.take("sums") else None
+        acc = line.dtype() if line.take("sums") else None
         finish = line.finish()
         line.end()
         sizes = (rows, columns, depth)
@@ -234,7 +234,7 @@ class _Parser:
             finish=finish,
             fetched=fetched,
             padded=padded,
-            sums=sums,
+            sums=acc,
         )
 
     @staticmethod

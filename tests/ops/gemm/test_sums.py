@@ -139,7 +139,7 @@ def test_sums_are_exact_between_guard_pages(case: Case) -> None:
         if alpha and k > 1 and not types.is_complex:
             usual = np.int32 if types.a.is_integer else np.float32
             narrow = a.astype(usual) @ b.astype(usual)
-            rounded += np.count_nonzero(narrow.astype(exact) != a.astype(exact) @ b.astype(exact))
+            rounded += int(np.count_nonzero(narrow.astype(exact) != a.astype(exact) @ b.astype(exact)))
     assert rounded or types.is_complex or types.a.bits == 8, "sums of the default type are as good"
 
 

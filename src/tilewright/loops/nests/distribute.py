@@ -69,8 +69,7 @@ class _Distributor:
     def run(self) -> Distribution:
         """The steps, or `Refused`."""
         blocks = factorisation(self.stores, self.nest.extent, self.fresh, self.arrays)
-        steps = self._steps(self._ordered()) if blocks is None else (blocks,)
-        steps = finished(tuple(steps))
+        steps = finished(tuple(self._steps(self._ordered())) if blocks is None else (blocks,))
         found = Distribution(tuple(steps), tuple(self._guards()), tuple(self._conditions()), self.nest.where)
         if not found.products:
             raise Refused(self.nest.where, "has several statements, none of which is a product")

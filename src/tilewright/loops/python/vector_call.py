@@ -145,7 +145,7 @@ class VectorCall(NestValues):
         dtypes = {array.dtype for array in arrays.values()}
         if len(dtypes) > 1:
             raise AsWritten(f"arrays have several dtypes: {', '.join(sorted(map(str, dtypes)))}")
-        (dtype,) = dtypes
+        dtype: np.dtype[Any] = dtypes.pop()
         if dtype.kind not in "iufc" or not dtype.isnative:
             raise AsWritten(f"arrays of {dtype} are not supported")
         values = [

@@ -249,8 +249,16 @@ def _gemm(
 ) -> Gemm:
     a, b, c = (matrix.layout for matrix in matrices)
     c = _along(matrices, c)
-    kinds: dict[str, DType] = {"dtype": types.a, "b_dtype": types.b, "out_dtype": types.c}
-    return Gemm(**kinds, a=a, b=b, c=c, strategy=strategy, epilogue=epilogue)
+    return Gemm(
+        dtype=types.a,
+        b_dtype=types.b,
+        out_dtype=types.c,
+        a=a,
+        b=b,
+        c=c,
+        strategy=strategy,
+        epilogue=epilogue,
+    )
 
 
 def _along(matrices: Sequence[KernelMatrix], c: Layout) -> Layout:

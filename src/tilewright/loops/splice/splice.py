@@ -122,9 +122,14 @@ class Splicer:
         """A distribution whose products have finishing steps only where kernels do."""
         steps: list[Step] = []
         for step in distribution.steps:
-            fails = isinstance(step, ProductStep) and step.parts
-            fails = fails and isinstance(plan(step.product, machine, self._strategy), Refusal)
-            steps += step.parts if isinstance(step, ProductStep) and fails else (step,)
+            if (
+                isinstance(step, ProductStep)
+                and step.parts
+                and isinstance(plan(step.product, machine, self._strategy), Refusal)
+            ):
+                steps += step.parts
+            else:
+                steps.append(step)
         return replace(distribution, steps=tuple(steps))
 
     def _context(self, attributes: str, machine: Machine) -> Context:

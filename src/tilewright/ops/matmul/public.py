@@ -159,7 +159,13 @@ def multiply(
             )
             repeatable()
             return found
-        steps = {"alpha": alpha, "beta": beta, "bias": bias, "activation": activation, "sums": sums}
+        steps: dict[str, Any] = {
+            "alpha": alpha,
+            "beta": beta,
+            "bias": bias,
+            "activation": activation,
+            "sums": sums,
+        }
         if plain and type(a) in _PLAIN and type(b) in _PLAIN and (out is None or type(out) is np.ndarray):
             if threads is None and dtype is None and not _steps_given(steps) and _has_entry(a, b, out):
                 repeated_elsewhere(multiply)
