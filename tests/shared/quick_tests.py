@@ -20,7 +20,7 @@ import pytest
 from tilewright.llvm import target
 from tilewright.machine.machine import Machine
 
-#: Folders and files below `tests` with kernels of this host that are compiled so, except in `compiled_well` tests.
+#: Folders and files below `tests` whose kernels of this host are compiled so, but for `compiled_well` tests.
 FOLDERS = (
     "aot",
     "array_api",
