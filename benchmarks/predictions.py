@@ -43,15 +43,15 @@ PEAK_SECONDS = 0.003
 NEAR = 0.03
 
 
-def shapes(pattern: str) -> Iterator[tuple[str, tuple[int, int, int], bool]]:
-    """Label, sizes, and whether B is transposed, of every single product."""
+def shapes(pattern: str) -> Iterator[tuple[str, tuple[int, int, int], str]]:
+    """Label, sizes, and the transposed operands, of every single product."""
     for kind in SHAPES:
         if kind.batch > 1:
             continue
         for case in kind.cases:
             label = f"{kind.kind} {case.label}"
             if re.search(pattern, label):
-                yield label, case.sizes, kind.trans == "b"
+                yield label, case.sizes, kind.trans
 
 
 def kernel_of(problem: Gemm, machine: Machine, path: Path) -> GemmKernel:
@@ -80,15 +80,15 @@ def main() -> None:
     errors, losses = [], []
     rng = np.random.default_rng(0)
     for label, (m, n, k), transposed in shapes(options.only):
-        a = rng.standard_normal((m, k)).astype("f4")
-        b = (
-            rng.standard_normal((n, k)).astype("f4").T
-            if transposed
-            else rng.standard_normal((k, n)).astype("f4")
+        a, b = (
+            rng.standard_normal(shape[::-1]).astype("f4").T
+            if name in transposed
+            else rng.standard_normal(shape).astype("f4")
+            for name, shape in (("a", (m, k)), ("b", (k, n)))
         )
         c = np.empty((m, n), "f4")
-        rs_b, cs_b = (stride // b.itemsize for stride in b.strides)
-        product = Product(m, n, k, k, 1, rs_b, cs_b, n, 1)
+        strides = (stride // matrix.itemsize for matrix in (a, b, c) for stride in matrix.strides)
+        product = Product(m, n, k, *strides)
         possible = [path for path in paths.possible(product) if path in kernels]
         cycles: dict[Path, list[float]] = {path: [] for path in possible}
         for turn in range(options.rounds + 1):

@@ -1,10 +1,10 @@
-"""Products of sixty shapes beside the roofline of the machine and beside every peer that is installed.
+"""Products of sixty-odd shapes beside the roofline of the machine and beside every peer that is installed.
 
 `SHAPES` lists them: squares, sizes that are multiples of no power of two, tall, wide, deep and flat products,
-a few rows or columns, rows whose distance is a power of two, transposed weights, and batches of 500 small
-products. Peers are NumPy as shipped, NumPy with the fastest ``OPENBLAS_CORETYPE`` of each shape, PyTorch
-(``torch.matmul``, which is ``torch.bmm`` for batches), JAX and ONNX Runtime. `tilewright.tools.bench.contest`
-describes how shapes are measured and what the roofline is.
+a few rows or columns, rows whose distance is a power of two, transposed weights, transposed rows as gradients
+of weights have them, and batches of 500 small products. Peers are NumPy as shipped, NumPy with the fastest
+``OPENBLAS_CORETYPE`` of each shape, PyTorch (``torch.matmul``, which is ``torch.bmm`` for batches), JAX and
+ONNX Runtime. `tilewright.tools.bench.contest` describes how shapes are measured and what the roofline is.
 
 Shares and ratios are medians over the rounds; each sample is divided by the peak measured right before it.
 The values in parentheses are those of the shortest times, which other programs on the machine disturb less.
@@ -129,6 +129,7 @@ SHAPES = (
     Shapes("few", "1000x4x1000,2048x8x2048,1000x17x1000,3072x24x768"),
     Shapes("power", "128x1024x1024,300x2048x1024,96x2048x512,64x4096x4096,1024x96x2048"),
     Shapes("linear", "128x768x3072,32x4096x1024,512x512x8192", trans="b"),
+    Shapes("gradient", "256,512,768x3072x128,1000x64x1000,1024x1024x4096", trans="a"),
     Shapes("batch", "8,37x6x90,60x60x16,96x24x64,16x100x20,32,64", batch=BATCH),
 )
 

@@ -70,6 +70,7 @@ html_theme_options = {
     "pygments_dark_style": "monokai",
 }
 html_show_sourcelink = False
+smartquotes_action = "q"  # `--` is the beginning of an option, not a dash
 html_sidebars = {"compare": [], "performance": []}  # pages without others beside them
 html_context = {"default_mode": "auto"}
 
@@ -118,8 +119,19 @@ def _outside_links(app: Any, docname: str, source: list[str]) -> None:  # noqa: 
     source[0] = re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", changed, source[0])
 
 
+def _unbroken_percentages(app: Any, docname: str, source: list[str]) -> None:  # noqa: ARG001 - Sphinx's event
+    """In rows of tables, a number and its percent sign stay on one line."""
+    source[0] = re.sub(
+        r"^\|.*$",
+        lambda row: re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", row[0]),
+        source[0],
+        flags=re.MULTILINE,
+    )
+
+
 def setup(app: Any) -> None:
     """Connects the functions above to the build."""
     app.connect("builder-inited", _write_generated)
     app.connect("build-finished", _write_llms)
     app.connect("source-read", _outside_links)
+    app.connect("source-read", _unbroken_percentages)

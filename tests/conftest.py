@@ -23,6 +23,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 sys.path[:0] = [str(Path(__file__).parent / "shared"), str(Path(__file__).parent)]
 
+#: Objects that are made before one garbage collection; 700 are Python's default.
+GARBAGE = 20_000
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` rewrites the golden files instead of comparing with them."""
@@ -34,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Tests of compilation itself take the fixture `uncached`.
     """
+    # What tests import and what compilation builds has hardly any cycles.
+    gc.set_threshold(GARBAGE)
     if "TILEWRIGHT_CACHE_DIR" not in os.environ:  # workers inherit it
         directory = tempfile.mkdtemp(prefix="tilewright-tests-")
         os.environ["TILEWRIGHT_CACHE_DIR"] = directory

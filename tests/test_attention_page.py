@@ -1,4 +1,4 @@
-"""docs/attention.md: its examples run, and the errors it names exist."""
+"""docs/reference/attention.md: its examples run, and the errors it names exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from tilewright import errors
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "attention.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "reference" / "attention.md").read_text(
+    encoding="utf-8"
+)
 
 
 def test_its_examples_run() -> None:

@@ -1,4 +1,4 @@
-"""docs/explore.md: its example runs, its commands parse, and it names every section of the page."""
+"""explore.md: its example runs, its commands parse, and it names every section of the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.tools.cli import app
 from tilewright.tools.explore.page.build import SCRIPTS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs" / "explore.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "explore.md").read_text(encoding="utf-8")
 STATIC = ROOT / "src" / "tilewright" / "tools" / "explore" / "page" / "static"
 
 

@@ -1,4 +1,4 @@
-"""docs/functions.md: its example runs, and it names every function along axes and of single elements."""
+"""functions.md: its example runs, and it names every function along axes and of single elements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 
 import tilewright as tw
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "functions.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "reference" / "functions.md").read_text(
+    encoding="utf-8"
+)
 
 
 def test_its_example_runs(capsys: pytest.CaptureFixture[str]) -> None:

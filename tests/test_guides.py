@@ -15,9 +15,11 @@ import tilewright as tw
 
 DOCS = pages.ROOT / "docs"
 FOLDERS = ("start", "howto", "understand", "building", "examples")
+#: Pages of the reference that no other test runs.
+REFERENCE = ("accelerate", "models", "tensors")
 GUIDES = [
     path for folder in FOLDERS for path in sorted((DOCS / folder).rglob("*.md")) if path.name != "index.md"
-]
+] + [DOCS / "reference" / f"{name}.md" for name in REFERENCE]
 #: Pages that run in `make test`: quick ones, of different kinds. `make test-all` and `make docs` run all.
 QUICK = {"install", "threads", "softmax"}
 HOW_TO = [path for path in GUIDES if path.parent.name == "howto"]

@@ -19,7 +19,7 @@ def test_the_table_has_every_logger_and_no_other() -> None:
 
 
 def test_the_page_has_the_table() -> None:
-    page = (ROOT / "docs" / "lookup" / "logging.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "logging.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(tilewright\.\w+)` \| (.*) \|$", page, re.MULTILINE))
     assert rows == LOGGERS
 

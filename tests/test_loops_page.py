@@ -1,4 +1,4 @@
-"""docs/loops.md: its program is replaced as it says, its commands are ours, and it names every option."""
+"""loops.md: its program is replaced as it says, its commands are ours, and it names every option."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from tilewright.tools.cli import app
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "loops.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "reference" / "loops.md").read_text(encoding="utf-8")
 CLANG = next(filter(None, map(shutil.which, ("clang-19", "clang-20", "clang-21", "clang"))), None)
 
 

@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from platform import machine
 from types import ModuleType
@@ -23,6 +25,10 @@ from tiers import exhaustive
 from typer.main import get_command
 
 import tilewright as tw
+from tilewright.aot.form import LibraryForm
+from tilewright.compiler.pipeline import STAGES
+from tilewright.ops.contraction.schedule.passes import PASSES
+from tilewright.spec.problem import Strategy
 from tilewright.tools.cli import app
 from tilewright.tools.explore.cases import parse_sizes
 from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport, Sample, make_rows
@@ -41,6 +47,15 @@ PAGES = (
 MAPS = ("CONTRIBUTING.md", *(page for page in PAGES if page.startswith("docs/")))
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CLANG = next(filter(None, map(shutil.which, ("clang-19", "clang-20", "clang-21", "clang"))), None)
+#: Words that stand for a command, or name one of another package.
+PLACEHOLDERS = {"COMMAND", "NAME", "squared"}
+#: Values of options of commands.
+CHOICES = {
+    "--dump": {*(stage.name for stage in STAGES), *(step.name for step in PASSES), "STAGE"},
+    "--emit": {"tile", "llvm", "asm", "obj", "header", "ll", "bc", "o", "s"},
+    "--form": {form.value for form in LibraryForm},
+    "--strategy": {strategy.value for strategy in Strategy},
+}
 #: Commands of these pages that are ours.
 COMMAND = re.compile(r"(?:^|`)((?:tilewright|python -m tilewright) [^`\n#|]*)", re.MULTILINE)
 
@@ -82,13 +97,18 @@ def test_links_resolve(page: str) -> None:
             assert anchor in anchors(str(found.resolve().relative_to(ROOT))), target
 
 
+@cache
+def python_files() -> list[str]:
+    """The paths of all Python files, each after a slash."""
+    places = ("src", "tests", "docs", "benchmarks", "examples")
+    return [f"/{path.relative_to(ROOT)}" for place in places for path in (ROOT / place).rglob("*.py")]
+
+
 @looped("page", MAPS)
 def test_pages_name_files_that_exist(page: str) -> None:
     """Every path of a Python file in backticks is the end of the path of some file."""
-    places = ("src", "tests", "docs", "benchmarks", "examples")
-    known = [f"/{path.relative_to(ROOT)}" for place in places for path in (ROOT / place).rglob("*.py")]
     named = set(re.findall(r"`((?:[\w.]+/)*\w+\.py)`", text(page)))
-    assert {name for name in named if not any(path.endswith(f"/{name}") for path in known)} == set()
+    assert {name for name in named if not any(path.endswith(f"/{name}") for path in python_files())} == set()
 
 
 def test_the_picture_of_the_layers_is_drawn_from_the_table() -> None:
@@ -181,6 +201,14 @@ def test_the_example_with_pytorch_runs() -> None:
     assert torch.isfinite(names["y"]).all()
 
 
+def test_the_commands_of_the_first_pages_are_those_of_the_readme() -> None:
+    """Which run: the next test."""
+    ours = {line.partition("#")[0].strip() for line in README.splitlines()}
+    for page in ("docs/start/install.md", "docs/start/five-minutes.md"):
+        for block in re.findall(r"^```sh\n(.*?)^```", text(page), re.DOTALL | re.MULTILINE):
+            assert {line.partition("#")[0].strip() for line in block.splitlines()} <= ours, page
+
+
 @exhaustive
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     """`pip install .` into an empty folder, then the others by what was installed there."""
@@ -204,8 +232,10 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
 
 
 def commands() -> Iterator[tuple[str, str]]:
-    taught = [page for page in PAGES if page.startswith(("docs/howto/", "docs/start/", "docs/compare"))]
-    for page in ("README.md", "docs/performance.md", "docs/reference.md", *taught):
+    """Every command of README.md and of the site; decisions tell of commands of their time."""
+    site = [page for page in PAGES if page.startswith("docs/")]
+    taught = [page for page in site if not page.startswith(("docs/decisions/", "docs/api/"))]
+    for page in ("README.md", *taught):
         for command in COMMAND.findall(text(page).replace("\\\n", " ")):
             yield page, command.strip()
 
@@ -229,14 +259,16 @@ def test_commands_and_their_options_exist(page: str, command: str) -> None:
     if found.context_settings.get("ignore_unknown_options"):
         return  # `tilewright run`: the words are those of the program
     before_separator = words[: words.index("--")] if "--" in words else words
-    for word in before_separator:
+    for word, value in zip_longest(before_separator, before_separator[1:]):
         if word.startswith("-") and word != "-":
             assert word.partition("=")[0] in options, f"{page}: {command}"
+        if word in CHOICES and value != word.strip("-").upper():
+            assert value in CHOICES[word], f"{page}: {command}"
     if hasattr(found, "commands"):
-        assert words == [] or words[0] in {"COMMAND", *options}, f"{page}: {command}"
+        assert words == [] or words[0] in {*PLACEHOLDERS, *options}, f"{page}: {command}"
 
 
-@looped("name", sorted(set(re.findall(r"`(?:@)?tw\.(\w+)", text("docs/reference.md")))))
+@looped("name", sorted(set(re.findall(r"`(?:@)?tw\.(\w+)", text("docs/reference/overview.md")))))
 def test_the_reference_names_what_exists(name: str) -> None:
     assert name in {*tw.__all__, *tw._PACKAGES}
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -53,98 +54,109 @@ def work(clock: list[float], seconds: float, **options: Any) -> None:
 
 def test_long_work_has_a_bar(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
     terminal = shown_terminal(monkeypatch)
-    work(clock, SHOWN_FROM / 4)
+    work(clock, SHOWN_FROM / 2)
     text = terminal.getvalue()
     assert "pack [weights]" in text, "brackets are no markup"
-    assert "25%" in text
+    assert "25%" not in text, "two seconds have not passed"
+    assert "50%" in text
     assert "100%" in text
 
 
-def test_short_work_has_none(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
+@pytest.mark.parametrize("share", [0.2, 0.25])
+def test_short_work_has_none(share: float, monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
+    """Nor has work that ends when two seconds have passed."""
     terminal = shown_terminal(monkeypatch)
-    work(clock, SHOWN_FROM / 5)
+    work(clock, share * SHOWN_FROM)
     assert terminal.getvalue() == ""
 
 
-def test_commands_show_it_from_the_start(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
+def test_a_timer_shows_that_of_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before a step is done."""
+    monkeypatch.setattr(progress, "SHOWN_FROM", 0.01)
     terminal = shown_terminal(monkeypatch)
-    with Steps("measure", 4, at_once=True):
-        pass
+    with Steps("measure", 4, timed=True):
+        end = time.monotonic() + 60
+        while "measure" not in terminal.getvalue() and time.monotonic() < end:
+            time.sleep(0.01)
     assert "measure" in terminal.getvalue()
+    assert Steps._shown is None
 
 
-def test_a_first_step_that_takes_longer_foretells_nothing(
-    monkeypatch: pytest.MonkeyPatch, clock: list[float]
-) -> None:
+def test_short_commands_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SHOWN_FROM", 60.0)
     terminal = shown_terminal(monkeypatch)
-    with Steps("prepare kernels", 100) as steps:
-        clock[0] += 0.3
-        steps.advance()
+    with Steps("measure", 4, timed=True) as steps:
+        for _ in range(4):
+            steps.advance()
     assert terminal.getvalue() == ""
+    assert not any(isinstance(one, threading.Timer) for one in threading.enumerate())
 
 
 @pytest.mark.parametrize("title", ["pack weights", "run sample calls", "prepare kernels"])
 def test_large_graphs_show_it(title: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Packing, calibration and the first call of a graph have a bar where they take long."""
     monkeypatch.setattr(progress, "SHOWN_FROM", 0.0)
-    monkeypatch.setattr(progress, "FORETOLD_AFTER", 0.0)
     terminal = shown_terminal(monkeypatch)
     graph = tw.Graph()
     x = graph.input("x", shape=("batch", 8))
-    graph.output(graph.linear(x, np.ones((8, 8), np.float32)))
+    weight = np.ones((8, 8), np.float32)
+    graph.output(graph.softmax(graph.linear(graph.softmax(graph.linear(x, weight)), weight)))
     row = np.ones((2, 8), np.float32)
-    run = graph.compile(precision="i8-weights", calibration=[row])
+    run = graph.compile(precision="i8-weights", calibration=[row, row])
     run(row)
     assert title in terminal.getvalue()
 
 
-def test_resumed_work_counts_what_was_done(clock: list[float]) -> None:
-    steps = Steps("verify", 100, done=90)
-    clock[0] += 3
-    steps.done += 1
-    assert steps.expected_seconds == pytest.approx(30)
-
-
 @pytest.mark.parametrize("reason", ["no terminal", "setting", "thread"])
-def test_nobody_else_sees_it(reason: str, clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("timed", [True, False])
+def test_nobody_else_sees_it(
+    reason: str, timed: bool, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SHOWN_FROM", 0.01)
     terminal = shown_terminal(monkeypatch)
     if reason == "no terminal":
         monkeypatch.setattr(Terminal, "isatty", lambda self: False)
     elif reason == "setting":
         monkeypatch.setenv("TILEWRIGHT_PROGRESS", "0")
-    run = threading.Thread(target=work, args=(clock, 10.0), kwargs={"at_once": True})
+
+    def wait() -> None:
+        with Steps("measure", 4, timed=timed) as steps:
+            time.sleep(0.05 * timed)
+            clock[0] += 10.0
+            steps.advance()
+
+    run = threading.Thread(target=wait)
     if reason == "thread":
         run.start()
         run.join()
     else:
-        work(clock, 10.0, at_once=True)
+        wait()
     assert terminal.getvalue() == ""
 
 
 def test_no_standard_error_at_all(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
-    work(clock, 10.0, at_once=True)
+    work(clock, 10.0, timed=True)
 
 
 def test_one_bar_at_a_time(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
     terminal = shown_terminal(monkeypatch)
-    with Steps("outer", 2, at_once=True) as outer:
+    with Steps("outer", 2, timed=True):
         work(clock, 10.0)
-        outer.advance()
-    assert "outer" in terminal.getvalue()
-    assert "pack" not in terminal.getvalue()
+    assert terminal.getvalue() == "", "the outer one has the terminal"
     work(clock, 10.0)
     assert "pack" in terminal.getvalue()
 
 
 def test_an_error_takes_the_bar_away(monkeypatch: pytest.MonkeyPatch) -> None:
     shown_terminal(monkeypatch)
-    with pytest.raises(ZeroDivisionError), Steps("measure", 4, at_once=True):
+    with pytest.raises(ZeroDivisionError), Steps("measure", 4, timed=True):
         raise ZeroDivisionError
     assert Steps._shown is None
 
 
-def test_commands_write_it_to_standard_error_only() -> None:
+@pytest.mark.parametrize("shown_from", [0.0, 1000.0])
+def test_commands_write_it_to_standard_error_only(shown_from: float) -> None:
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     seen: list[bytes] = []
@@ -157,10 +169,15 @@ def test_commands_write_it_to_standard_error_only() -> None:
     reader = threading.Thread(target=read)
     reader.start()
     words = ["bench", "brgemm", "--sizes", "8", "--json", os.devnull]
+    program = (
+        "from tilewright import progress\n"
+        f"progress.SHOWN_FROM = {shown_from}\n"
+        f"from tilewright.tools.cli import app\napp({words})"
+    )
     hidden = ("NO_COLOR", "FORCE_COLOR", "TILEWRIGHT_PROGRESS")
     environ = {name: value for name, value in os.environ.items() if name not in hidden} | {"TERM": "xterm"}
     done = subprocess.run(
-        [sys.executable, "-m", "tilewright", *words],
+        [sys.executable, "-c", program],
         stdout=subprocess.PIPE,
         stderr=theirs,
         stdin=subprocess.DEVNULL,
@@ -170,6 +187,9 @@ def test_commands_write_it_to_standard_error_only() -> None:
     os.close(theirs)
     reader.join()
     os.close(ours)
-    assert b"measure" in b"".join(seen)
+    if shown_from:
+        assert b"".join(seen) == b""
+    else:
+        assert b"measure" in b"".join(seen)
     assert b"\x1b" not in done.stdout
     assert b"GFLOPS" in done.stdout

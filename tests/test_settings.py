@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -165,10 +163,3 @@ def test_more_than_any_machine_has() -> None:
     for name, text in (("TILEWRIGHT_CORES", "65537"), ("TILEWRIGHT_L1_BYTES", "1025G")):
         with pytest.raises(InvalidSetting, match=f"{name}=[0-9]+ is not a positive integer up to"):
             read_settings({name: text})
-
-
-def test_the_page_has_every_variable() -> None:
-    page = (Path(__file__).resolve().parents[1] / "docs" / "lookup" / "environment.md").read_text("utf-8")
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE))
-    assert {one.name: one.meaning for one in VARIABLES}.items() <= rows.items()
-    assert set(rows) - {one.name for one in VARIABLES} == {"TILEWRIGHT_INSTALL"}

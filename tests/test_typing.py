@@ -42,9 +42,9 @@ def errors_of(*command: str) -> dict[str, list[int]]:
 
 def test_mypy() -> None:
     pytest.importorskip("mypy")
-    cache = ROOT / ".mypy_cache" / "user_scripts"
-    options = ("--strict", "--follow-imports=silent", "--config-file=", f"--cache-dir={cache}")
-    found = errors_of("env", "MYPYPATH=src", sys.executable, "-m", "mypy", *options)
+    cache, options = ROOT / ".mypy_cache" / "user_scripts", SCRIPTS / "mypy.ini"
+    given = ("--strict", "--follow-imports=silent", f"--config-file={options}", f"--cache-dir={cache}")
+    found = errors_of("env", "MYPYPATH=src", sys.executable, "-m", "mypy", *given)
     assert found == {"user_script": [], "wrong_script": WRONG}
 
 

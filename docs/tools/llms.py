@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 #: Sections of the site in the order of its contents: the folders of their indexes.
-SECTIONS = ("start", "howto", "examples", "understand", "building", "lookup")
+SECTIONS = ("start", "howto", "examples", "understand", "building", "reference")
 _TOCTREE = re.compile(r"```\{toctree\}(.*?)```", re.DOTALL)
 
 

@@ -39,7 +39,7 @@ SECTIONS = {
 OUTSIDE_SETTINGS = (
     (
         "TILEWRIGHT_INSTALL",
-        "`tw.install()` runs after the first import of NumPy, where `tilewright startup enable` was called",
+        "`tw.install()` runs after the first import of NumPy ([set-up](../reference/install.md))",
     ),
 )
 #: Packages beside the main one: what must be installed to import them, and their page in this site.
@@ -109,7 +109,7 @@ def directives(lines: list[str]) -> list[str]:
 def functions_page() -> Iterator[str]:
     """Functions by subject."""
     yield "# Functions\n"
-    yield "`import tilewright as tw`. Sections follow the subjects of the [overview](../reference.md).\n"
+    yield "`import tilewright as tw`. One line for each: the [overview](../reference/overview.md).\n"
     by_section: dict[str, list[str]] = {title: [] for title in SECTIONS}
     for name in public_functions():
         by_section[section_of(name)].append(name)
@@ -133,7 +133,7 @@ def packages_page() -> Iterator[str]:
     yield "Modules for other libraries. Nothing imports them but you.\n"
     for name, (needs, page) in PACKAGES.items():
         yield f"## {name}\n"
-        yield f"Guide: [](../{page}.md).\n"
+        yield f"Guide: [](../reference/{page}.md).\n"
         if needs and find_spec(needs) is None:
             yield f"Generated where `{needs}` is installed (`pip install 'tilewright[{needs}]'`).\n"
             continue
@@ -184,7 +184,10 @@ def errors_page() -> Iterator[str]:
 def variables_page() -> Iterator[str]:
     """Every environment variable that is read."""
     yield "# Environment variables\n"
-    yield "Read when they are needed (`settings.py`). `tilewright info` shows the values in effect.\n"
+    yield (
+        "Read whenever they are needed, so a program may change them. Arguments of a call win over them. "
+        "`tilewright info` shows the value of each, `tw.show_config()` those that are set.\n"
+    )
     yield "| variable | meaning |\n|---|---|"
     for one in VARIABLES:
         yield f"| `{one.name}` | {cell(one.meaning)} |"
@@ -195,6 +198,11 @@ def variables_page() -> Iterator[str]:
         "Sizes are bytes, or have a suffix: `32768`, `32K`, `32KiB`, `1M`. Switches are 1, true, yes, on or "
         "0, false, no, off. Any other value raises [`InvalidSetting`](errors.md). An empty variable counts "
         "as unset.\n"
+    )
+    yield (
+        "Libraries that this package uses read `NO_COLOR` and `FORCE_COLOR` "
+        "([command line](../reference/exit-codes.md)); NumPy's BLAS reads `OPENBLAS_CORETYPE`, which "
+        "`tilewright bench` varies to find the fastest peer.\n"
     )
 
 
@@ -230,7 +238,7 @@ def commands_page() -> Iterator[str]:
             elif not one.hidden and one.name != "help":
                 rows.append((", ".join(f"`{o}`" for o in one.opts), (one.help or "") + default_of(one)))
         if rows:
-            yield "| argument or option | |\n|---|---|"
+            yield "| argument or option | meaning |\n|---|---|"
             yield from (f"| {option} | {cell(words)} |" for option, words in rows)
             yield ""
 

@@ -290,7 +290,7 @@ _HOMES = {
 #: Packages that are imported when they are looked up; `import *` leaves them out.
 _PACKAGES = ("array_api", "onnx")
 
-#: Deprecated names, by name: whoever uses one is warned and gets its replacement (docs/lookup/versions.md).
+#: Deprecated names: using one warns and gives its replacement (docs/reference/versions.md).
 _DEPRECATED: dict[str, Deprecated] = {}
 
 register_pool()

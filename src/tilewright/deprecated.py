@@ -1,4 +1,4 @@
-"""Deprecated names: how one is declared, and the warning of its users (`docs/lookup/versions.md`)."""
+"""Deprecated names: how one is declared, and the warning of its users (`docs/reference/versions.md`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of the package's loggers, which `docs/lookup/logging.md` lists.
+"""The names of the package's loggers, which `docs/reference/logging.md` lists.
 
 All of them are below `tilewright`: a level or a handler that is set there holds for every one. The package
 adds no handler, so that messages of level WARNING reach standard error unless a program says otherwise.

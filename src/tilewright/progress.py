@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
-#: Seconds that work is expected to take at least before a bar appears.
+#: Seconds over which a bar estimates its speed: all of the work, as steps differ.
+ESTIMATED_OVER = 3600.0
+#: Seconds after which a bar appears: shorter work shows nothing.
 SHOWN_FROM = 2.0
-#: Seconds after which the steps that are done foretell how long the rest takes: a first kernel takes longer.
-FORETOLD_AFTER = 0.5
 
 
 def is_seen() -> bool:
@@ -27,7 +27,7 @@ def is_seen() -> bool:
 
 
 class Steps:
-    """Work of many steps, as a context; a bar appears as soon as the steps done so far foretell a long time.
+    """Work of many steps, as a context; a bar appears once it has taken two seconds.
 
     Of several that are open at once, only the first has a bar. Nothing is shown by threads other than the
     main one, nor where standard error is not a terminal.
@@ -37,7 +37,8 @@ class Steps:
     title : what is done.
     total : the number of steps.
     done : steps that an earlier process has done.
-    at_once : show the bar from the start, and keep its clock running: for commands that take long.
+    timed : let a timer show the bar, not the end of a step, and keep its clock running: for commands, whose
+        steps may be long.
 
     Examples
     --------
@@ -46,39 +47,35 @@ class Steps:
     ...         steps.advance()
     """
 
-    #: The one that has a bar.
+    #: The one that has a bar, or whose timer will show one.
     _shown: Steps | None = None
 
-    def __init__(self, title: str, total: float, *, done: float = 0, at_once: bool = False) -> None:
+    def __init__(self, title: str, total: float, *, done: float = 0, timed: bool = False) -> None:
         self.title, self.total, self.done = title, total, done
-        self._before, self._at_once = done, at_once
+        self._is_timed = timed
         self._started = time.monotonic()
+        self._timer: threading.Timer | None = None
         self._bar: Progress | None = None
         self._task: Any = None
 
     def __enter__(self) -> Self:
-        if self._at_once:
-            self._show()
+        if self._is_timed and self._takes_the_terminal():
+            self._timer = threading.Timer(SHOWN_FROM, self._show)
+            self._timer.daemon = True
+            self._timer.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()  # it may be showing the bar
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+        if Steps._shown is self:
             Steps._shown = None
-
-    @property
-    def expected_seconds(self) -> float:
-        """How long all steps will take if the rest takes what those took that are done."""
-        done = self.done - self._before
-        return (time.monotonic() - self._started) * (self.total - self._before) / done if done > 0 else 0.0
-
-    def _is_long(self) -> bool:
-        """Whether the work takes so long that a person wants to know."""
-        elapsed = time.monotonic() - self._started
-        return elapsed >= FORETOLD_AFTER and self.expected_seconds >= SHOWN_FROM
 
     def advance(self, steps: float = 1, title: str | None = None) -> None:
         """Some more steps are done; `title` says what comes next."""
@@ -87,32 +84,46 @@ class Steps:
     def reach(self, done: float, title: str | None = None) -> None:
         """So many steps are done altogether."""
         self.done, self.title = done, title or self.title
-        if self._bar is None and (self._at_once or self._is_long()):
+        if self._bar is None and self._is_due() and self._takes_the_terminal():
             self._show()
         if self._bar is not None:
             self._bar.update(self._task, completed=self.done, description=self.title)
-            if not self._at_once:
+            if not self._is_timed:
                 self._bar.refresh()
 
-    def _show(self) -> None:
-        """Show the bar, if none is shown and somebody sees it."""
+    def _is_due(self) -> bool:
+        """Whether work without a timer has taken so long that a person wants to know, and goes on."""
+        is_long = time.monotonic() - self._started >= SHOWN_FROM
+        return not self._is_timed and is_long and self.done < self.total
+
+    def _takes_the_terminal(self) -> bool:
+        """Reserves the terminal for this bar, if none has it and somebody sees it."""
         if Steps._shown is not None or threading.current_thread() is not threading.main_thread():
-            return
-        if not is_seen():
-            return
+            return False
+        if is_seen():
+            Steps._shown = self
+        return Steps._shown is self
+
+    def _show(self) -> None:
+        """Shows the bar."""
         with importing:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-        Steps._shown = self
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
             TimeRemainingColumn(),
         )
-        console = Console(stderr=True)
-        self._bar = Progress(*columns, console=console, transient=True, auto_refresh=self._at_once)
-        self._task = self._bar.add_task(self.title, total=self.total)
-        self._bar.update(self._task, completed=self.done)
-        self._bar.start()
+        bar = Progress(
+            *columns,
+            console=Console(stderr=True),
+            transient=True,
+            auto_refresh=self._is_timed,
+            speed_estimate_period=ESTIMATED_OVER,
+        )
+        self._task = bar.add_task(self.title, total=self.total)
+        bar.update(self._task, completed=self.done)
+        bar.start()
+        self._bar = bar

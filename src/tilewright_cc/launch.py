@@ -12,6 +12,9 @@ from tilewright_cc.build import build_units
 from tilewright_cc.compilers import is_rustc
 from tilewright_cc.reports import RemarkOfNest
 
+#: Whose threads products run on, as `tilewright.loops.splice.threads.ThreadSource` has them.
+THREADS_WORDS = ("--threads=off", "--threads=openmp", "--threads=own")
+
 #: Exit status of every error that has a class in tilewright.errors.
 ERROR_STATUS = 2
 
@@ -22,11 +25,12 @@ class LateUnits:
 
     Attributes
     ----------
-    assume_reassociation, remarks : options of `tilewright cc`.
+    assume_reassociation, remarks, threads : options of `tilewright cc`.
     """
 
     assume_reassociation: bool = False
     remarks: str | None = None
+    threads: str = "off"
     _units: Any = field(default=None, repr=False)
 
     @property
@@ -39,8 +43,11 @@ class LateUnits:
         if self._units is None:
             from tilewright.loops.driving.units import UnitCompiler
             from tilewright.loops.opt.records import ProductOptions
+            from tilewright.loops.splice.threads import ThreadSource
 
-            options = ProductOptions(assume_reassociation=self.assume_reassociation)
+            options = ProductOptions(
+                assume_reassociation=self.assume_reassociation, threads=ThreadSource(self.threads)
+            )
             self._units = UnitCompiler(options, every_nest=self.every_nest)
         remarks: Sequence[RemarkOfNest] = self._units.write(modules, form, output, name)
         return remarks
@@ -60,7 +67,7 @@ def split(words: Sequence[str]) -> tuple[LateUnits, list[str]] | None:
     """Options of `tilewright cc` and the compiler's command; None for what Tilewright itself has to read.
 
     >>> split(["--remarks", "-", "--", "clang", "-c", "a.c"])
-    (LateUnits(assume_reassociation=False, remarks='-'), ['clang', '-c', 'a.c'])
+    (LateUnits(assume_reassociation=False, remarks='-', threads='off'), ['clang', '-c', 'a.c'])
     >>> split(["--help"])
     """
     units, rest = LateUnits(), list(words)
@@ -72,6 +79,10 @@ def split(words: Sequence[str]) -> tuple[LateUnits, list[str]] | None:
             units.remarks = rest.pop(0)
         elif word.startswith("--remarks="):
             units.remarks = word.partition("=")[2]
+        elif word in THREADS_WORDS:
+            units.threads = word.partition("=")[2]
+        elif word == "--threads" and f"{word}={rest[0] if rest else ''}" in THREADS_WORDS:
+            units.threads = rest.pop(0)
         elif word == "--" or not word.startswith("-"):
             command = rest if word == "--" else [word, *rest]
             return (units, command) if command and not is_rustc(command) else None

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import tilewright.aot.build as building
+from tilewright.aot import resolver
 from tilewright.aot.build import KernelLibrary, build_library
 from tilewright.aot.files import library_files
 from tilewright.aot.form import LibraryForm
 from tilewright.aot.spec_file import parse_spec
 from tilewright.compiler.target import resolve_target
-from tilewright.errors import InvalidTargetList, OutputNotWritable, SpecUnreadable
+from tilewright.errors import InvalidTargetList, OutputNotWritable, SpecUnreadable, VariantsDiffer
+from tilewright.llvm.values import POINTER, Type
 from tilewright.tools.cli import app
 
 SPEC = """
@@ -210,6 +213,25 @@ def test_refused(words: tuple[str, ...], message: str, spec: str, tmp_path: Path
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
     assert message in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_variants_with_different_arguments(
+    monkeypatch: pytest.MonkeyPatch, spec: str, tmp_path: Path
+) -> None:
+    """A kernel that takes scratch on one target only has no single function: the command says which it is."""
+    found = resolver.argument_types
+
+    def with_scratch(text: str, symbol: str) -> tuple[Type, ...]:
+        return (*found(text, symbol), *((POINTER,) if symbol == "relu__x86_64_v2" else ()))
+
+    monkeypatch.setattr(building, "argument_types", with_scratch)
+    with pytest.raises(VariantsDiffer, match=r"relu .*ptr, ptr, .* on x86-64-v3 .*i64, ptr\) on x86-64-v2"):
+        build_library(parse_spec(SPEC), [resolve_target(name) for name in TARGETS["x86_64"]])
+    words = ("--spec", spec, "--target", "x86-64-v2,x86-64-v3")
+    result = runner.invoke(app, ("emit", "--library", str(tmp_path / "out"), *words))
+    assert result.exit_code == 2
+    assert "build one library for each of these targets" in " ".join(result.stderr.split())
     assert not (tmp_path / "out").exists()
 
 

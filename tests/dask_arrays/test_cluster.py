@@ -29,6 +29,7 @@ from distributed import Nanny, wait
 
 import tilewright as tw
 import tilewright.dask as twd
+from tilewright.dask.placement import Placement
 
 
 @pytest.fixture(scope="session")
@@ -74,6 +75,18 @@ def test_threads_are_shared_and_tasks_named(cluster: Any, client: Any) -> None:
     future = client.compute(twd.matmul(a, a.T, plan=twd.plan(a, a.T, workers=client)))
     wait(future, timeout=PATIENCE)
     assert "tilewright-matmul" in cluster.scheduler.task_prefixes
+
+
+def test_each_worker_is_given_a_tile(cluster: Any, client: Any) -> None:
+    """The plugin of workers brings that of the scheduler, once; its tasks have the preference."""
+    assert Placement.name in cluster.scheduler.plugins
+    a, b = operands(96, 16)
+    future = client.persist(twd.matmul(a, b))
+    wait(future, timeout=PATIENCE)
+    own = [cluster.scheduler.tasks[key] for key in future.__dask_keys__()[0]]
+    preferred = {next(iter(one.worker_restrictions or ())) for one in own}
+    assert preferred == set(cluster.scheduler.workers)
+    assert all(one.loose_restrictions for one in own)
 
 
 def check_product_with_a_killed_worker(cluster: Any, client: Any, seed: int) -> None:

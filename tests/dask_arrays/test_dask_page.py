@@ -1,4 +1,4 @@
-"""The examples of docs/dask.md run."""
+"""The examples of docs/reference/dask.md run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytest.importorskip("distributed")
 
 import tilewright as tw
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "dask.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "dask.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:

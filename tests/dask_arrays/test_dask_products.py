@@ -20,7 +20,7 @@ import dask.bag as db
 import tilewright as tw
 import tilewright.dask as twd
 from tilewright import errors
-from tilewright.dask.chains import Step, add_pieces
+from tilewright.dask.chains import DEPTH, Step, add_pieces
 
 TYPES = ("f4", "f8", "f2", ml_dtypes.bfloat16, "i1", "u4", "i8", "c8", "c16", "?")
 
@@ -127,8 +127,8 @@ def test_no_task_holds_more_than_its_pieces() -> None:
     (optimised,) = dask.optimize(product)
     for graph in (product.dask, optimised.dask):
         own = [task for key, task in dict(graph).items() if "tilewright" in str(key)]
-        assert len(own) >= 4 * 16
-        assert max(len(task.dependencies) for task in own) <= 1 + 2 * 4
+        assert len(own) >= 4 * 64 // DEPTH
+        assert max(len(task.dependencies) for task in own) <= 1 + 2 * DEPTH
 
 
 SUBSCRIPTS: dict[str, tuple[tuple[int, ...], ...]] = {

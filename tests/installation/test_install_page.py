@@ -1,4 +1,4 @@
-"""docs/install.md: its examples run."""
+"""docs/reference/install.md: its examples run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import tilewright as tw
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "install.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "install.md").read_text(encoding="utf-8")
 
 
 def test_its_examples_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The examples of docs/jax.md run."""
+"""The examples of docs/reference/jax.md run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "jax.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "jax.md"
 
 
 def test_examples() -> None:

@@ -24,6 +24,7 @@ from tilewright.machine.cores import Core
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking
 from tilewright.macro.cost import InPlaceLimits, in_place_limits, rows_held
+from tilewright.macro.prediction import Path
 from tilewright.ops.gemm.nest import build_gemm
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import F32
@@ -70,7 +71,11 @@ class Small:
             return Cache(sets * cache.ways * machine.l1.line, cache.ways, machine.l1.line)
 
         l3 = None if machine.l3 is None else smaller(machine.l3)
-        machine = replace(machine, l1=smaller(machine.l1), l2=smaller(machine.l2), l3=l3)
+        return cls.on(replace(machine, l1=smaller(machine.l1), l2=smaller(machine.l2), l3=l3))
+
+    @classmethod
+    def on(cls, machine: Machine) -> Small:
+        """A machine with its caches as they are."""
         instruction = machine.isa.tile(F32)
         blocking = choose_blocking(machine, instruction)
         types = ProductTypes.parse(F32, F32, F32)
@@ -92,11 +97,20 @@ class Small:
         return -(-columns // way) * way + (self.line if padded else 0)
 
     def simulate(
-        self, strategy: Strategy, sizes: tuple[int, int, int], lda: int, ldb: int
+        self,
+        strategy: Strategy,
+        sizes: tuple[int, int, int],
+        lda: int,
+        ldb: int,
+        *,
+        transposed: bool = False,
+        only: Path | None = None,
     ) -> dict[str, list[int]]:
         """Lines that each buffer brought from L2, L3 and memory: what the level before lacked."""
-        program = build_gemm(Gemm(strategy=strategy), self.blocking, self.machine, "product")
-        values = (*sizes, lda, 1, ldb, 1, sizes[1] + self.line, 1)
+        problem = Gemm(strategy=strategy, a="col" if transposed else "row")
+        program = build_gemm(problem, self.blocking, self.machine, "product", only=only)
+        strides_a = (1, lda) if transposed else (lda, 1)
+        values = (*sizes, *strides_a, ldb, 1, sizes[1] + self.line, 1)
         named = dict(zip(PRODUCT_SIZES, values, strict=True))
         caches = CacheHierarchy(*self.levels)
         caches.run(accesses(program, named, {"alpha": 1.0, "beta": 0.0}), APART)
@@ -186,6 +200,27 @@ def test_a_strip_of_a_comes_once(core: Core) -> None:
     # Where rows of a tile evict each other, A is packed instead.
     found = small.simulate(Strategy.AUTO, (rows, columns, depth), small.stride(depth, l1, padded=False), ldb)
     assert ("a_pack" in found) is (limits.rows_in_one_set > 0)
+
+
+@each_core_in_place
+def test_strips_of_a_transposed_a(core: Core) -> None:
+    """L1 keeps the lines of `depths_of_strip` depths of A while panels pass, not of three times as many."""
+    machine = machine_of(core)  # scaled, L1 would hold little but a tile of C
+    machine = replace(machine, l2=replace(machine.l2, line=machine.l1.line), l3=None)
+    small = Small.on(machine)
+    blocking, limits = small.blocking, small.limits
+    rows = limits.strip
+    columns = 4 * blocking.nr
+    lda = small.stride(rows, small.machine.l1, padded=True)
+    ldb = small.stride(columns, small.machine.l1, padded=True)
+    for times, kept in ((1, True), (3, False)):
+        depth = min(times * limits.depths_of_strip, blocking.kc)
+        found = small.simulate(
+            Strategy.AUTO, (rows, columns, depth), lda, ldb, transposed=True, only=Path.STRIPS
+        )
+        lines = depth * -(-rows // small.line)
+        assert "a_pack" not in found
+        assert (found["a"][0] <= 2 * lines) is kept, (times, found["a"], lines)
 
 
 @each_core

@@ -23,7 +23,7 @@ from tilewright.onnx.source import FIRST_OPSET, LAST_OPSET
 CALLS = 3
 
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "onnx.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "onnx.md"
 
 
 def test_the_page_lists_every_operator() -> None:

@@ -1,4 +1,4 @@
-"""The recipes of docs/array_api.md for xarray, in memory and in chunks of Dask."""
+"""The recipes of docs/reference/array_api.md for xarray, in memory and in chunks of Dask."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ xr = pytest.importorskip("xarray")
 
 import tilewright as tw  # noqa: E402
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "array_api.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "array_api.md"
 
 
 def labelled(shape: tuple[int, ...], axes: tuple[str, ...], seed: int) -> Any:

@@ -40,8 +40,15 @@ def _shortened(text: str) -> str:
         f"{'+'.join(pairs)}->{_ordered(own[1], 'bmnk')}",
         *([] if keeps else ["set"]),
         *(["triangle"] if "triangle" in text else []),
+        *_steps(text),
     ]
     return " ".join(words)
+
+
+def _steps(text: str) -> list[str]:
+    """``then + bias, relu, f32`` -> ``then + relu``."""
+    _, then, rest = text.partition(", then ")
+    return ["then", *(word.partition(" ")[0] for word in rest.split(", ")[:-1])] if then else []
 
 
 def _ordered(letters: str, order: str) -> str:

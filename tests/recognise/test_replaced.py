@@ -13,6 +13,7 @@ from tiers import exhaustive
 from recognise.calls import SOURCES, calls
 from recognise.drivers import differences
 from recognise.findings import found_in, reasons
+from recognise.quick_units import QuickUnits
 from recognise.toolchains import CLANG, CLANG_CPP, RUSTC, SOURCE_TOOLCHAINS, ZIG, Toolchain, library
 from tilewright.loops.driving.build import build
 from tilewright.loops.driving.units import UnitCompiler
@@ -28,6 +29,7 @@ LARGE = ("kernels.c", CLANG)
 #: Programs of which `make test` compiles the smallest kernels: what is found in them, and how it is called,
 #: do not depend on the strategy. The others choose at run time.
 SMALLEST = {
+    ("epilogues.c", CLANG),
     ("orders.c", CLANG),
     ("types.c", CLANG),
     ("forms.c", CLANG),
@@ -49,6 +51,7 @@ FEW = {
         *("in_double", "onto_float", "into_double"),
         *("behind_pointers", "float_products", "float_and_double"),
     },
+    "epilogues.c": {"linear_relu", "by_columns", "scaled", "relu_of_c", "bounded"},
     "convolutions.c": {"conv2d", "stencil", "filter", "impulse_response", "channel_by_channel"},
 }
 
@@ -74,7 +77,8 @@ def test_loops_of_a_program(
         chosen = tuple(call for call in chosen if call.function in FEW[source])
         assert len(chosen) == len(FEW[source])
     # Rust has no word for the permission, which its programs need as others do.
-    units = UnitCompiler(ProductOptions(strategy=strategy, assume_reassociation=toolchain is RUSTC))
+    options = ProductOptions(strategy=strategy, assume_reassociation=toolchain is RUSTC)
+    units = UnitCompiler(options) if EVERY_TEST_RUNS else QuickUnits(options)
     monkeypatch.chdir(tmp_path)
     made = tmp_path / "replaced.so"
     assert build(toolchain.command([SOURCES / source], made), units) == 0

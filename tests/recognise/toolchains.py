@@ -89,6 +89,7 @@ SOURCE_TOOLCHAINS = {
     "rows.c": CLANG,
     "convolutions.c": CLANG,
     "mixed.c": CLANG,
+    "epilogues.c": CLANG,
     "kernels.c": CLANG,
     "products.cpp": CLANG_CPP,
     "products.f90": FLANG,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tilewright.loops.llvm.symbols import Candidate
 from tilewright.loops.nests.nest import (
     Access,
+    Applied,
     Assign,
     Cell,
     Choice,
@@ -55,6 +56,8 @@ def value_text(value: Value) -> str:
         case Choice(relation, left, right, then, otherwise):
             test = f"{value_text(left)} {relation} {value_text(right)}"
             return f"({value_text(then)} if {test} else {value_text(otherwise)})"
+        case Applied(function, operands):
+            return f"{function}({', '.join(map(value_text, operands))})"
         case Unreadable(reason, _):
             return f"? {reason}"
 

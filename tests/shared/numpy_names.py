@@ -1,7 +1,7 @@
 """A plugin of pytest for NumPy's own tests: its products are this package's.
 
-What cannot pass is expected to fail, each for a reason of `REASONS`; docs/numpy.md has them too. Tests that
-loop over types leave out those without a kernel.
+What cannot pass is expected to fail, each for a reason of `REASONS`; docs/reference/numpy.md has them too.
+Tests that loop over types leave out those without a kernel.
 """
 
 from __future__ import annotations

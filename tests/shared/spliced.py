@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from shares import EVERY_TEST_RUNS
 
 from tilewright.llvm.jit import Linked
-from tilewright.llvm.target import data_layout, parse, target_machine
+from tilewright.llvm.target import CODEGEN_LEVEL, QUICK_LEVEL, data_layout, parse, target_machine
 from tilewright.loops.llvm.symbols import Found, NestLocation, SsaValue
 from tilewright.loops.nests.nest import (
     Condition,
@@ -144,7 +145,8 @@ class Spliced:
         names = ("malloc", "free", "memset", "memcpy")
         imports = {name: ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0 for name in names}
         imports |= arena or {}
-        target = target_machine(machine.triple, machine.cpu, machine.features)
+        level = CODEGEN_LEVEL if EVERY_TEST_RUNS else QUICK_LEVEL  # what it does is what the IR says
+        target = target_machine(machine.triple, machine.cpu, machine.features, level=level)
         with preparing:
             self.object_code = bytes(target.emit_object(parse(self.text, "f")))
         self._linked = Linked(self.object_code, ("f",), imports)

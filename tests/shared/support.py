@@ -177,14 +177,17 @@ class GuardedMemory:
         for guard in (start, start + page + inner):
             assert _mprotect()(guard, page, 0) == 0, os.strerror(ctypes.get_errno())
         self.bytes = np.frombuffer(self._memory, np.uint8, inner, page)
+        self.bytes[...] = self.PATTERN
+        self._placed = self.bytes[:0]
 
     def place(self, array: Array, steps: tuple[int, ...], *, at_end: bool) -> Array:
         """A copy of an array with the byte strides `steps`, its outermost byte beside a guard page."""
-        self.bytes[...] = self.PATTERN
+        self._placed[...] = self.PATTERN  # what is outside holds it already: the memory may be large
         reach = [max(size - 1, 0) * step for size, step in zip(array.shape, steps, strict=True)]
         below = -sum(min(0, distance) for distance in reach)
         extent = below + sum(max(0, distance) for distance in reach) + array.itemsize
-        offset = below + (self.bytes.size - extent if at_end else 0)
+        first = self.bytes.size - extent if at_end else 0
+        offset, self._placed = below + first, self.bytes[first : first + extent]
         view: Array = np.ndarray(array.shape, array.dtype, self.bytes, offset, steps)
         view[...] = array
         return view

@@ -100,11 +100,12 @@ def _functions() -> Iterator[Subject]:
     scalar, zero = of(1, 2.0, 0.5), of(0, 0.0, 1)
     ab, out = {"a": arr(4, 5), "b": arr(5, 6)}, arr(4, 6)
     steps = {"bias": arr(6), "activation": of("relu", "gelu", None)}
+    steps_of_matmul = {**steps, "sums": of(None, np.float64, "f64", "float32")}
     yield Subject(
         "matmul",
         lambda: tw.matmul,
         ab,
-        {"out": out, "dtype": dtype, "alpha": scalar, "beta": zero, **steps, "threads": threads},
+        {"out": out, "dtype": dtype, "alpha": scalar, "beta": zero, **steps_of_matmul, "threads": threads},
     )
     yield Subject(
         "matmul packed",
@@ -337,7 +338,9 @@ def _functions() -> Iterator[Subject]:
         {"problem": lambda: tw.Gemm(2, 3, 4)},
         {"target": of(None, "host", "znver5"), "lowering": of("target", "generic")},
     )
-    yield Subject("accelerate", lambda: tw.accelerate, {"function": of(_plain_function)})
+    yield Subject(
+        "accelerate", lambda: tw.accelerate, {"function": of(_plain_function)}, {"threads": of(None, 1)}
+    )
     yield Subject("accelerate.report", lambda: tw.accelerate.report, {"function": of(_plain_function)})
     for name, first in (
         ("matmul", ab),
@@ -569,6 +572,7 @@ def _records() -> Iterator[Subject]:
             "epilogue": of(None, "bias,relu", [tw.Bias(), tw.Activation("gelu")]),
             "strategy": of("auto", "tiling"),
             "weights": of(None, Weights.parse("i8")),
+            "sums": of(None, "f64"),
         },
     )
     yield Subject(

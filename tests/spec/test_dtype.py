@@ -148,7 +148,7 @@ def test_no_type_holds_another_kind_of_number() -> None:
 
 # --- sums ---------------------------------------------------------------------------------------------------
 
-#: The type of the sums by the wider operand (docs/promises.md, 4).
+#: The type of the sums by the wider operand (promise 4).
 SUMS = {
     **dict.fromkeys((E4M3, E5M2, BF16, F16, F32, C64), F32),
     **dict.fromkeys((F64, C128), F64),

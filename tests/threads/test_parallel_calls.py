@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -48,6 +51,27 @@ CALLS: dict[str, Callable[..., Array]] = {
     "native": tw.matmul,
     "python": lambda a, b: tw.matmul(a, b, alpha=1.5),
 }
+
+
+#: FE_UPWARD of fenv.h, for machines whose mode workers take over.
+UPWARD = {"x86_64": 0x800, "aarch64": 0x400000}
+
+
+@pytest.mark.skipif(platform.machine() not in UPWARD or sys.platform != "linux", reason="fenv.h of others")
+def test_the_same_bits_in_the_rounding_mode_of_the_caller() -> None:
+    """Workers started before the caller's mode changed."""
+    a, b = rough((500, 700), np.float64), rough((700, 600), np.float64, 1)
+    mathematics = ctypes.CDLL("libm.so.6" if platform.libc_ver()[0] == "glibc" else None)
+    nearest = tw.matmul(a, b, threads=2)
+    before = mathematics.fegetround()
+    mathematics.fesetround(UPWARD[platform.machine()])
+    try:
+        alone = tw.matmul(a, b, threads=1)
+        several = [tw.matmul(a, b, threads=4) for _ in range(20)]
+    finally:
+        mathematics.fesetround(before)
+    assert not np.array_equal(alone, nearest)
+    assert all(np.array_equal(alone, one) for one in several)
 
 
 @pytest.mark.parametrize(

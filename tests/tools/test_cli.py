@@ -101,6 +101,20 @@ def test_help_is_readable_in_a_narrow_terminal(path: tuple[str, ...]) -> None:
     assert "--help" in result.stdout
 
 
+@looped("path", COMMANDS)
+def test_values_of_options_have_one_word_for_each_type(path: tuple[str, ...]) -> None:
+    """N, NUMBER, PATH or TEXT, or a word of our own; never Typer's "<int range>" or "INTEGER RANGE"."""
+    options = run(*path, "--help").partition("Options:")[2].partition("Commands:")[0]
+    for line in re.findall(r"^  (-\S.*?)(?:  |$)", options, re.MULTILINE):
+        assert not re.search(r"[<>]|RANGE|INTEGER", line), line
+
+
+def test_texts_that_begin_with_a_value_keep_it() -> None:
+    for words in ("auto, tiling or packing", "f32, f64, bf16"):
+        assert emit._sentence(words) == words
+    assert emit._sentence("rows of C") == "Rows of C"
+
+
 def test_commands_of_every_operation_have_help() -> None:
     assert {("emit", "gemm"), ("emit", "attention"), ("emit", "library"), ("cache", "show")} <= set(COMMANDS)
 
@@ -183,8 +197,8 @@ def test_info_keeps_what_it_measures_of_a_core_without_a_row(
 def test_info_shows_where_a_value_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEWRIGHT_L2_BYTES", "3MiB")
     text = run("info")
-    (line,) = (line for line in text.splitlines() if "l2 size" in line)
-    assert "3072 KiB" in line
+    (line,) = (line for line in text.splitlines() if re.match(r"│ l2 ", line))
+    assert "3 MiB, " in line
     assert "TILEWRIGHT_L2_BYTES" in line
     assert "multiplies with" in text
     assert "llvmlite" in text

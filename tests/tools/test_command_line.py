@@ -52,7 +52,7 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def test_the_page_has_the_table_of_exit_codes() -> None:
-    page = (ROOT / "docs" / "lookup" / "exit-codes.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", page, re.MULTILINE)
     assert {int(code): meaning for code, meaning in rows} == MEANINGS
     assert dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE)) == PASSED_ON

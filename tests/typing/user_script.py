@@ -42,6 +42,7 @@ for operand in operands:
 assert_type(tw.matmul(Tensor(), Tensor(), out=Tensor()), Array)
 assert_type(tw.matmul(x, y, alpha=2.0, bias=[1.0] * 4, activation="gelu", threads=2), Array)
 assert_type(tw.matmul(x, y, y, dtype=np.float64, casting="unsafe", order="F"), Array)
+assert_type(tw.matmul(x, y, sums=np.float64), Array)
 assert_type(tw.linear(x, y, None, "relu"), Array)
 assert_type(tw.matmul_integer([[1]], [[2]], 1, None), Array)
 assert_type(tw.einsum("ij,jk->ik", x, y, order="C", casting="same_kind"), Array)
@@ -147,4 +148,10 @@ def product(n: int, a: Floats, b: Floats, c: Floats) -> None:
     """c += a · b."""
 
 
+@tw.accelerate(threads=2)
+def product_of_two(n: int, a: Floats, b: Floats, c: Floats) -> None:
+    """c += a · b."""
+
+
 product(4, x, x, x)
+product_of_two(4, x, x, x)

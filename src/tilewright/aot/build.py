@@ -13,6 +13,7 @@ from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.lowering.interface import has_tasks, scratch_layout
 from tilewright.compiler.operation import Compilation
 from tilewright.compiler.pipeline import STAGES
+from tilewright.errors import VariantsDiffer
 from tilewright.llvm.target import emit_object
 from tilewright.llvm.values import Type
 from tilewright.machine.machine import Machine
@@ -92,6 +93,7 @@ def build_library(spec: Spec, machines: Sequence[Machine]) -> KernelLibrary:
     ------
     InvalidTargetList, MixedTargets, NoResolver, UntestableFeature, TargetNeverChosen : as `order_targets`.
     UnsupportedDtype, NoRegisterTile : one of the machines has no instructions for a kernel.
+    VariantsDiffer : a kernel takes other arguments on one machine than on another, such as scratch.
 
     Examples
     --------
@@ -116,13 +118,24 @@ def build_library(spec: Spec, machines: Sequence[Machine]) -> KernelLibrary:
 
 
 def _function(entry: LibraryKernel, variants: Variants) -> ExportedFunction:
-    """One kernel for every target; all of them take the same arguments."""
+    """One kernel for every target; all of them take the same arguments.
+
+    Raises
+    ------
+    VariantsDiffer
+    """
     states = []
     for variant in variants.ordered:
         state = Compilation(entry.problem, variant.machine, f"{entry.name}__{variant.identifier}")
         for stage in STAGES:
             state = state.with_field(stage.name, stage.run(state))
         states.append(state)
-    types = {argument_types(state.llvm, state.name) for state in states}
-    assert len(types) == 1, f"{entry.name} takes different arguments on different targets"
-    return ExportedFunction(entry, tuple(map(Kernel, states)), types.pop())
+    types = [argument_types(state.llvm, state.name) for state in states]
+    for variant, own in zip(variants.ordered, types, strict=True):
+        if own != types[0]:
+            lists = [", ".join(kind.text for kind in one) for one in (types[0], own)]
+            best = variants.ordered[0].target
+            raise VariantsDiffer(
+                name=entry.name, target=best, first=lists[0], other=variant.target, second=lists[1]
+            )
+    return ExportedFunction(entry, tuple(map(Kernel, states)), types[0])

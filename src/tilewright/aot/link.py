@@ -50,7 +50,8 @@ def shared_library(
     exports : the symbols that others see; all others stay inside.
     name : its name for the dynamic linker, such as "libfast.so".
     arch : the architecture of the objects.
-    behind : a shared library that is loaded with it.
+    behind : a shared library that is loaded with it, from this very path. Its own name does not matter: with
+        that of the library which this one replaces, such as libblas.so.3, the loader would find this one.
 
     Functions of the C library stay undefined, and are found in the process that loads the library: every
     program has one, and the same file serves any. Threads may be inside, so it is never unloaded.
@@ -71,10 +72,31 @@ def shared_library(
         script.write_text(f"{{ global: {listed} local: *; }};\n", encoding="utf-8")
         options = ["-shared", "-m", EMULATIONS[arch], "-soname", name, "--version-script", str(script)]
         options += ["-z", "nodelete", "-z", "relro", "-z", "noexecstack", "--build-id=sha1", "--gc-sections"]
-        others = [] if behind is None else ["--no-as-needed", str(behind)]
-        command = [*linker(), *options, "-o", str(output), *paths, *others]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            reason = (done.stderr or done.stdout).strip()
-            raise LinkFailed(name=name, command=" ".join(command[:3]), reason=reason[:2000])
+        if behind is not None:
+            paths += ["--no-as-needed", str(_loaded_by_path(behind.absolute(), root / "behind.so", arch))]
+        _link([*options, "-o", str(output), *paths], name)
         return output.read_bytes()
+
+
+def _loaded_by_path(library: Path, stub: Path, arch: str) -> Path:
+    """An empty library whose name for the dynamic linker is the path of another.
+
+    The other is an input too, so that the linker refuses a file that is no library of this architecture.
+    """
+    options = ["-shared", "-m", EMULATIONS[arch], "-soname", str(library)]
+    _link([*options, "-o", str(stub), str(library)], stub.name)
+    return stub
+
+
+def _link(words: Sequence[str], name: str) -> None:
+    """Run the linker.
+
+    Raises
+    ------
+    NoLinker, LinkFailed
+    """
+    command = [*linker(), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = (done.stderr or done.stdout).strip()
+        raise LinkFailed(name=name, command=" ".join(command[:3]), reason=reason[:2000])

@@ -12,7 +12,7 @@ from tilewright.ir.nodes import Program
 from tilewright.spec.problem import Layout, Operand
 
 #: Lengths that are other than `OPEN_SIZE`: batches of one matrix, rows of a few tasks.
-_LENGTHS = {"batch": 1, "outer": 1, "rows": 64, "columns": 1000, "lanes": 256, "depth": 96}
+_LENGTHS = {"batch": 1, "outer": 1, "rows": 64, "columns": 1000, "lanes": 256, "depth": 96, "turns": 4}
 
 
 def matrix_example(kernel: Kernel, wanted: Mapping[str, int]) -> Example:
@@ -25,7 +25,7 @@ def matrix_example(kernel: Kernel, wanted: Mapping[str, int]) -> Example:
     >>> import tilewright as tw
     >>> found = matrix_example(tw.compile(tw.Gemm(64, None, 32), "znver4"), {"n": 48})
     >>> found.shape, found.sizes["rs_b"], found.views["c"].rows
-    ({'m': 64, 'n': 48, 'k': 32}, 48, 64)
+    ({'m': 64, 'k': 32, 'n': 48}, 48, 64)
     """
     operands = [operand for operand in kernel.problem.operands if operand.axes]
     program = kernel.nest

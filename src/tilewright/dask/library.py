@@ -10,6 +10,7 @@ try:
     import dask.base
     import distributed
     import distributed.comm
+    import distributed.protocol.pickle
     from dask._task_spec import DataNode, Task, TaskRef
     from dask.highlevelgraph import HighLevelGraph
 except ImportError as error:
@@ -21,6 +22,7 @@ except ImportError as error:
 
 tokenize = dask.base.tokenize
 get_address_host = distributed.comm.get_address_host
+pickled = distributed.protocol.pickle.dumps
 is_dask_collection = dask.base.is_dask_collection
 
 __all__ = [
@@ -33,5 +35,6 @@ __all__ = [
     "distributed",
     "get_address_host",
     "is_dask_collection",
+    "pickled",
     "tokenize",
 ]

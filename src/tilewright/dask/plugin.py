@@ -1,4 +1,4 @@
-"""The plugin of workers: their threads, and compiled objects from workers of the same core.
+"""The plugin of workers: threads, compiled objects from workers of the same core, placement by the scheduler.
 
 The event loop of a worker never waits for the lock under which code is compiled: a task that holds it may be
 waiting for the loop to ask other workers. Whatever takes it runs in a thread.
@@ -10,7 +10,8 @@ import asyncio
 import logging
 from typing import Any
 
-from tilewright.dask.library import distributed, get_address_host
+from tilewright.dask.library import distributed, get_address_host, pickled
+from tilewright.dask.placement import Placement
 from tilewright.dask.shipping import ObjectShipping, core_of_host, peers_of
 from tilewright.errors.callers import named_in_errors
 from tilewright.llvm.object_cache import exchange
@@ -32,7 +33,7 @@ class TilewrightPlugin(distributed.WorkerPlugin):
 
     Each worker's calls take so many threads that those of all workers of a host, times the threads that Dask
     runs tasks on, are no more than its cores. A new worker takes the objects that workers of the same core
-    have compiled, and a worker asks others before it compiles.
+    have compiled, and a worker asks others before it compiles. The scheduler is given `Placement`.
 
     Parameters
     ----------
@@ -41,6 +42,8 @@ class TilewrightPlugin(distributed.WorkerPlugin):
     ship : bool
         Whether compiled objects are exchanged. Only workers of the cluster are asked; objects are machine
         code, so leave it off where you would not run what other workers send.
+    place : bool
+        Whether the scheduler prefers one worker for each tile of a product. It needs this package too.
 
     Examples
     --------
@@ -50,9 +53,10 @@ class TilewrightPlugin(distributed.WorkerPlugin):
     name = _NAME
     idempotent = True
 
-    def __init__(self, threads: int | None = None, *, ship: bool = True) -> None:
+    def __init__(self, threads: int | None = None, *, ship: bool = True, place: bool = True) -> None:
         self.threads = None if threads is None else check_threads("threads", threads)
         self.ship = check_flag(ship, "ship")
+        self.place = check_flag(place, "place")
         self.shipping: ObjectShipping | None = None
         self._before: int | None = None
         self._worker: Any = None
@@ -70,6 +74,8 @@ class TilewrightPlugin(distributed.WorkerPlugin):
         for address, one in others.items():
             if one["host"] == self._host():
                 await self._tell(address)
+        if self.place:
+            await self._place()
         if self.ship:
             self.shipping = ObjectShipping(worker, await asyncio.to_thread(core_of_host))
             self.shipping.start()
@@ -91,6 +97,14 @@ class TilewrightPlugin(distributed.WorkerPlugin):
         except Exception as error:
             logger.debug("the scheduler does not say which workers there are: %s", error)
             return {}
+
+    async def _place(self) -> None:
+        """Give the scheduler the plugin that places products, unless it has it."""
+        words = {"plugin": pickled(Placement()), "name": Placement.name, "idempotent": True}
+        try:
+            await self._worker.scheduler.register_scheduler_plugin(**words)
+        except Exception as error:
+            logger.info("products are placed by Dask alone: %s", error)
 
     async def _count(self) -> int:
         """Share the cores of the host again; returns the threads of a call."""

@@ -145,6 +145,7 @@ from tilewright.errors.libraries import (
     SpecUnreadable as SpecUnreadable,
     TargetNeverChosen as TargetNeverChosen,
     UntestableFeature as UntestableFeature,
+    VariantsDiffer as VariantsDiffer,
 )
 from tilewright.errors.loops import (
     CompilerMissing as CompilerMissing,
@@ -155,6 +156,12 @@ from tilewright.errors.loops import (
     OptimiserFailed as OptimiserFailed,
     SourceMissing as SourceMissing,
     TargetNotOfModule as TargetNotOfModule,
+)
+from tilewright.errors.loops import (
+    ThreadsInNumba as ThreadsInNumba,
+)
+from tilewright.errors.loops import (
+    ThreadsNotOnTarget as ThreadsNotOnTarget,
 )
 from tilewright.errors.models import (
     EmbeddingTable as EmbeddingTable,
@@ -199,6 +206,7 @@ from tilewright.errors.operands import (
     UnsafeCast as UnsafeCast,
     UnsupportedArgument as UnsupportedArgument,
     UnsupportedDtype as UnsupportedDtype,
+    UnsupportedSums as UnsupportedSums,
 )
 from tilewright.errors.options import (
     InvalidChoice as InvalidChoice,

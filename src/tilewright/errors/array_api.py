@@ -1,4 +1,4 @@
-"""Errors of the functions with the meaning of the Array API standard."""
+"""Errors of `tilewright.array_api`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors about the axes that a function of arrays is given."""
+"""Errors about axes and reductions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of operations on arrays in chunks, and of plans for several workers."""
+"""Errors of Dask arrays and plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings, and errors about the interpreter."""
+"""Errors about the interpreter, and warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of the front end for JAX."""
+"""Errors of JAX calls: `tilewright.jax`."""
 
 from __future__ import annotations
 

@@ -109,7 +109,4 @@ class TileIrSyntax(TilewrightError, ValueError):
 class CompilationFailed(TilewrightError, RuntimeError):
     """LLVM rejected a generated module."""
 
-    message = (
-        "LLVM rejected the module of {kernel}: {reason}; "
-        "please report this with the output of `tilewright emit --emit llvm`"
-    )
+    message = "LLVM rejected the module of {kernel}: {reason}; please report this with the kernel's `llvm_ir`"

@@ -53,6 +53,15 @@ class InvalidTargetList(TilewrightError, ValueError):
     message = "targets are {found}: {reason}; write a comma-separated list such as x86-64-v2,x86-64-v3"
 
 
+class VariantsDiffer(TilewrightError, ValueError):
+    """A kernel of a library takes different arguments on two of its targets."""
+
+    message = (
+        "kernel {name} takes the arguments ({first}) on {target} and ({second}) on {other}, so no "
+        "function has both; build one library for each of these targets"
+    )
+
+
 class NoLinker(TilewrightError, OSError):
     """No linker for shared libraries was found."""
 

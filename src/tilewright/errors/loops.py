@@ -44,7 +44,7 @@ class CompilerWithoutIr(TilewrightError, ValueError):
     message = (
         "{found} writes no LLVM IR, in which loops are replaced; compile the files with these loops by "
         "`tilewright cc -- {other} ... -c`, all others by {found}, and link with {found}: "
-        "docs/loops.md#gcc-and-gfortran"
+        "docs/reference/loops.md#gcc-and-gfortran"
     )
 
 
@@ -54,6 +54,24 @@ class NotAModule(TilewrightError, ValueError):
     message = (
         "{name} is not a module that LLVM {version} reads: {reason}; "
         "it takes text (.ll) and bitcode (.bc) of LLVM 15 to {version}, as `clang -emit-llvm` writes it"
+    )
+
+
+class ThreadsInNumba(TilewrightError, ValueError):
+    """`accelerate` cannot give the nests of a Numba function several threads."""
+
+    message = (
+        "threads is {found}, but products in the code of Numba run on one thread: leave threads out, or "
+        "accelerate the function without numba.njit"
+    )
+
+
+class ThreadsNotOnTarget(TilewrightError, ValueError):
+    """Threads of replaced nests are not supported for the system or architecture of a module."""
+
+    message = (
+        "threads={found} does not work for {triple}; programs of Linux on {known} have threads, others take "
+        "threads=off"
     )
 
 

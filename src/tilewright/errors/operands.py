@@ -180,6 +180,12 @@ class UnsupportedDtype(TilewrightError, TypeError):
         super().__init__(**{"remedy": remedy} | fields)
 
 
+class UnsupportedSums(UnsupportedDtype):
+    """No kernel keeps the sums of such products in the requested type."""
+
+    message = "sums of {sums} for products {dtypes}: no kernel; supported: {supported}"
+
+
 class NoCommonDtype(UnsupportedDtype):
     """The operands have no common dtype under NumPy's promotion."""
 

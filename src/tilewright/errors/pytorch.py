@@ -1,4 +1,4 @@
-"""Errors of the front end for PyTorch."""
+"""Errors of PyTorch models: `tilewright.torch`."""
 
 from __future__ import annotations
 

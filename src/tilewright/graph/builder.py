@@ -153,7 +153,7 @@ class Graph(Shown):
         Parameters
         ----------
         precision : element type of weights and products: "f32" (as they are), "bf16", "i8-weights",
-            "i4-weights" or "i8-dynamic"; see docs/weights.md.
+            "i4-weights" or "i8-dynamic"; see docs/reference/weights.md.
         calibration : sample calls for the last three: a list of tuples of inputs, of dicts of inputs by
             name, or of arrays where there is one input. The graph runs them in float32; weights are then
             rounded, or columns scaled, for what its layers were multiplied with.

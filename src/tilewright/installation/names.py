@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -205,13 +205,14 @@ class Names:
 
     def install(self) -> None:
         """Puts the functions into the modules."""
+        modules = _modules_of_numpy()
         for place, serve in _SERVED.items():
             name = place.partition(":")[2]
             former = pkgutil.resolve_name(place)
             known = self.functions.get(name)
             if known is None or known.former is not former:
                 known = self.functions[name] = Replaced(former, place, serve)
-            for module in _modules_of_numpy():
+            for module in modules:
                 if vars(module).get(name) is former:
                     self._places.append((module, name, former, known))
                     setattr(module, name, known)
@@ -224,8 +225,9 @@ class Names:
                 setattr(module, name, former)
 
 
-def _modules_of_numpy() -> Iterator[ModuleType]:
+def _modules_of_numpy() -> list[ModuleType]:
     """The modules of NumPy that are loaded, without its tests."""
-    for name, module in list(sys.modules.items()):
-        if (name == "numpy" or name.startswith("numpy.")) and ".tests" not in name and module is not None:
-            yield module
+    # Most of the thousands of modules of a large program are told apart by their first letters.
+    names = [name for name in list(sys.modules) if name[:5] == "numpy" and name[5:6] in ("", ".")]
+    loaded = (sys.modules.get(name) for name in names if ".tests" not in name)
+    return [module for module in loaded if module is not None]

@@ -512,7 +512,8 @@ class TileMatmul:
     blocks are collected before alpha and beta apply. With `stored`, B is stored as words. With `groups`, the
     sum is that of Σ_g scale_g · Σ_p, group by group. With `finish`, steps follow on the value that is stored.
     Before the depth ends C, or `fetched` in its place, is prefetched. With `padded`, A and B have all rows
-    and columns of the tile: those beyond `rows` and `columns` repeat the last ones.
+    and columns of the tile: those beyond `rows` and `columns` repeat the last ones. `sums` is the type of the
+    sums where it is wider than products of A and B have by default.
     """
 
     c: Slice
@@ -532,10 +533,13 @@ class TileMatmul:
     finish: Finish | None = None
     fetched: Slice | None = None
     padded: bool = False
+    sums: DType | None = None
 
 
 def sums_type(node: TileMatmul, a: DType, b: DType) -> DType:
     """The type of a tile's sums, given the elements of its operands in memory."""
+    if node.sums is not None:
+        return node.sums
     return accumulator(a, b if node.stored is None else node.stored.elements.value_type(a))
 
 
@@ -637,13 +641,17 @@ Statement: TypeAlias = Let | Loop | If | Pack | UnaryMap | TileMatmul | TileEpil
 
 @dataclass(frozen=True)
 class Program:
-    """A function of sizes, scalars and buffers."""
+    """A function of sizes, scalars and buffers.
+
+    Scalars are of `scalar_dtype`; by default of the type that products of the first two arguments have.
+    """
 
     name: str
     sizes: tuple[str, ...]
     scalars: tuple[str, ...]
     buffers: tuple[Buffer, ...]
     body: tuple[Statement, ...]
+    scalar_dtype: DType | None = None
 
     def buffer(self, name: str) -> Buffer:
         """The buffer of a name; KeyError if there is none."""

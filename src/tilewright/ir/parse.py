@@ -28,7 +28,7 @@ from tilewright.ir.parse_line import Line
 from tilewright.ir.primitives.registry import PRIMITIVES
 from tilewright.ir.text import INDENT
 from tilewright.ir.verify import is_name
-from tilewright.spec.dtype import BUFFER_DTYPES
+from tilewright.spec.dtype import DType
 from tilewright.spec.functions import UnaryOp
 
 #: Statements of several lines, with what the others begin with.
@@ -75,6 +75,20 @@ class _Parser:
         self.index += 1
         return words[1:]
 
+    def scalars(self) -> tuple[tuple[str, ...], DType | None]:
+        """The names of scalars, and their type if the line ends with one."""
+        if self.index == len(self.lines):
+            raise TileIrSyntax(line=0, reason="expected 'scalars'", text="end of text")
+        line = self.lines[self.index]
+        line.expect("scalars")
+        names = []
+        while line.peek() not in ("", ":"):
+            names.append(line.name())
+        kind = line.dtype() if line.take(":") else None
+        line.end()
+        self.index += 1
+        return tuple(names), kind
+
     def buffers(self) -> Iterator[Buffer]:
         spaces = {space.value: space for space in Space}
         while self.index < len(self.lines):
@@ -82,16 +96,14 @@ class _Parser:
             if line.peek() not in spaces:
                 return
             space = spaces[line.next()]
-            name, dtype = line.name(), line.name()
-            if dtype not in BUFFER_DTYPES:
-                raise line.fail(f"unknown dtype {dtype!r}")
+            name, dtype = line.name(), line.dtype()
             size = None
             if line.take("["):
                 size = line.integer()
                 line.expect("]")
             line.end()
             self.index += 1
-            yield Buffer(name, BUFFER_DTYPES[dtype], space, size)
+            yield Buffer(name, dtype, space, size)
 
     def block(self, indent: int) -> tuple[Statement, ...]:
         body: list[Statement] = []
@@ -213,6 +225,7 @@ class _Parser:
         weights = line.stored(), line.groups()
         fetched = line.slice() if line.take("fetch") else None
         padded = bool(line.take("padded"))
+        acc = line.dtype() if line.take("sums") else None
         finish = line.finish()
         line.end()
         sizes = (rows, columns, depth)
@@ -221,6 +234,7 @@ class _Parser:
             finish=finish,
             fetched=fetched,
             padded=padded,
+            sums=acc,
         )
 
     @staticmethod
@@ -257,9 +271,9 @@ def parse_program(text: str) -> Program:
     if len(names) != 1:
         raise parser.lines[0].fail("a program has one name")
     sizes = tuple(parser.header("sizes"))
-    scalars = tuple(parser.header("scalars"))
+    scalars, kind = parser.scalars()
     buffers = tuple(parser.buffers())
     body = parser.block(0)
     if parser.index != len(parser.lines):
         raise parser.lines[parser.index].fail("unexpected indentation")
-    return Program(names[0], sizes, scalars, buffers, body)
+    return Program(names[0], sizes, scalars, buffers, body, kind)

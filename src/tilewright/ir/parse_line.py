@@ -35,6 +35,7 @@ from tilewright.ir.nodes import (
     Unless,
 )
 from tilewright.ir.verify import is_name
+from tilewright.spec.dtype import BUFFER_DTYPES, DType
 from tilewright.spec.epilogue import parse_step
 from tilewright.spec.weights import Elements
 
@@ -99,6 +100,13 @@ class Line:
         self.position = found.end()
         mr, nr, kr = map(int, found.groups())
         return Tile(mr, nr, kr)
+
+    def dtype(self) -> DType:
+        """An element type by its name."""
+        found = self.name()
+        if found not in BUFFER_DTYPES:
+            raise self.fail(f"unknown dtype {found!r}")
+        return BUFFER_DTYPES[found]
 
     def applied(self) -> Applied:
         """A step of an epilogue and its operand."""

@@ -182,8 +182,9 @@ def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
     weights = _print_stored(node.stored) + _print_groups(node.groups)
     fetched = "" if node.fetched is None else f" fetch {_print_slice(node.fetched)}"
     padded = " padded" if node.padded else ""
+    sums = "" if node.sums is None else f" sums {node.sums}"
     sizes_text = f"rows {rows} columns {columns} depth {depth}"
-    yield f"{indent}{INDENT}{sizes_text}{batch}{carry}{weights}{fetched}{padded}"
+    yield f"{indent}{INDENT}{sizes_text}{batch}{carry}{weights}{fetched}{padded}{sums}"
     yield from _print_finish(node.finish, indent)
 
 
@@ -250,7 +251,8 @@ def print_program(program: Program) -> str:
     """
     lines = [f"program {program.name}"]
     lines.append(" ".join(("sizes", *program.sizes)))
-    lines.append(" ".join(("scalars", *program.scalars)))
+    kind = () if program.scalar_dtype is None else (":", str(program.scalar_dtype))
+    lines.append(" ".join(("scalars", *program.scalars, *kind)))
     for buffer in program.buffers:
         size = "" if buffer.size is None else f" [{buffer.size}]"
         lines.append(f"{buffer.space.value} {buffer.name} {buffer.dtype}{size}")

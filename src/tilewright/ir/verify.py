@@ -38,7 +38,7 @@ from tilewright.ir.nodes import (
     UnaryMap,
     Unless,
 )
-from tilewright.spec.dtype import F32, FUNCTION_DTYPES, I64, DType, Kind, accumulator
+from tilewright.spec.dtype import F32, FUNCTION_DTYPES, I64, DType, Kind, accumulator, wider_sums
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import UnaryOp
 
@@ -244,7 +244,10 @@ class _Verifier:
             b = node.stored.elements.value_type(a)
         if a.is_integer != b.is_integer or (node.finish is None and a.is_integer != c.is_integer):
             raise InvalidTileIr(where=where, reason=f"{c} can't hold products of {a} and {b}")
-        self.finish(node.finish, (accumulator(a, b), c), scope, axes, where)
+        sums = accumulator(a, b) if node.sums is None else node.sums
+        if sums != accumulator(a, b) and sums not in wider_sums(accumulator(a, b)):
+            raise InvalidTileIr(where=where, reason=f"sums of {sums} can't hold products of {a} and {b}")
+        self.finish(node.finish, (sums, c), scope, axes, where)
         waits = node.finish is not None and node.finish.axis is not None and node.carry is None
         if waits and c.is_integer != a.is_integer:
             raise InvalidTileIr(where=where, reason=f"{c} can't hold unfinished sums of {a} and {b}")

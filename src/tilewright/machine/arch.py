@@ -21,6 +21,25 @@ class SystemCalls:
 
 
 @dataclass(frozen=True)
+class FloatMode:
+    """The register with the rounding and the treatment of subnormals of a thread, by LLVM's intrinsics.
+
+    Attributes
+    ----------
+    read, write : the intrinsics.
+    bits : of the register.
+    in_memory : whether they take its address in memory instead of the value.
+    flags : bits that are set by operations, and do not change their results.
+    """
+
+    read: str
+    write: str
+    bits: int
+    in_memory: bool = False
+    flags: int = 0
+
+
+@dataclass(frozen=True)
 class Arch:
     """One architecture. Its vector units are rows of `isa`; what programs can test, rows of `feature_bits`.
 
@@ -42,6 +61,7 @@ class Arch:
     pause : LLVM's intrinsic that tells the CPU that a thread polls memory, and its integer arguments.
     system_calls : of Linux; None if the thread pool has to sleep without them.
     map_noreserve : MAP_NORESERVE of linux/mman.h, with which a fork does not have to promise the memory.
+    float_mode : how floating-point operations of a thread round; None if that is not read and written here.
     has_cpuid : an instruction says everything about the CPU; else the system is asked.
     source : the manuals.
     """
@@ -57,6 +77,7 @@ class Arch:
     pause: tuple[str, tuple[int, ...]] | None = None
     system_calls: SystemCalls | None = None
     map_noreserve: int = 0
+    float_mode: FloatMode | None = None
     has_cpuid: bool = False
     source: str = ""
 
@@ -99,9 +120,10 @@ X86_64 = Arch(
     pause=("llvm.x86.sse2.pause", ()),
     system_calls=SystemCalls(futex=202, gettid=186, sched_getaffinity=204, sched_setaffinity=203),
     map_noreserve=0x4000,
+    float_mode=FloatMode("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr", 32, in_memory=True, flags=0x3F),
     has_cpuid=True,
     source="System V ABI, AMD64 supplement, 3.2.3; caches: Haswell client, Intel 248966 (no later core with "
-    "AVX2 has less); Intel SDM vol. 2, PAUSE",
+    "AVX2 has less); Intel SDM vol. 2, PAUSE; vol. 1, 10.2.3, MXCSR",
 )
 
 AARCH64 = Arch(
@@ -125,8 +147,10 @@ AARCH64 = Arch(
     pause=("llvm.aarch64.hint", (1,)),
     system_calls=_GENERIC_CALLS,
     map_noreserve=0x4000,
+    float_mode=FloatMode("llvm.aarch64.get.fpcr", "llvm.aarch64.set.fpcr", 64),
     source="AAPCS64 (IHI 0055) 6, which relies on Advanced SIMD; caches: Arm Neoverse N1 TRM 100616, with "
-    "the smaller of its L2 sizes, L3 1 MiB a core as in Ampere Altra; Arm ARM C6.2, YIELD (HINT #1)",
+    "the smaller of its L2 sizes, L3 1 MiB a core as in Ampere Altra; Arm ARM C5.2, FPCR; C6.2, YIELD "
+    "(HINT #1)",
 )
 
 POWERPC64LE = Arch(

@@ -157,9 +157,9 @@ class TileFma:
             return replace(self, m=lanes, n=lanes)
         return replace(self, n=vector_bits // (self.m * self.acc.bits))
 
-    def takes(self, a: DType, b: DType) -> bool:
+    def takes(self, a: DType, b: DType, sums: DType | None = None) -> bool:
         """Return whether operands of these types, widened if needed, keep their values and type of sums."""
-        return self.a.holds(a) and self.b.holds(b) and self.acc == accumulator(a, b)
+        return self.a.holds(a) and self.b.holds(b) and self.acc == (sums or accumulator(a, b))
 
 
 @dataclass(frozen=True)
@@ -225,10 +225,11 @@ class Isa:
         """Elements of one vector register."""
         return self.vector_bits // dtype.bits
 
-    def tile(self, a: DType, b: DType | None = None) -> TileFma:
+    def tile(self, a: DType, b: DType | None = None, sums: DType | None = None) -> TileFma:
         """The multiply instruction for two element types: the one with most products a cycle.
 
-        Operands that it takes only wider are widened when they are loaded or packed.
+        Operands that it takes only wider are widened when loaded or packed. Sums are of `sums`, or else of
+        the type that follows from the operands (`accumulator`).
 
         Raises
         ------
@@ -236,10 +237,12 @@ class Isa:
 
         >>> AVX2.tile(BF16).a.name
         'f32'
+        >>> AVX2.tile(BF16, sums=F64).a.name
+        'f64'
         """
         b = a if b is None else b
         a, b = a.real, b.real
-        able = [tile for tile in self.tiles if tile.takes(a, b)]
+        able = [tile for tile in self.tiles if tile.takes(a, b, sums)]
         if not able:
             supported = ", ".join(sorted({f"{tile.a} x {tile.b}" for tile in self.tiles}))
             raise UnsupportedDtype(dtype=f"{a} x {b} on {self.name}", supported=supported)

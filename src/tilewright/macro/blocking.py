@@ -371,7 +371,7 @@ def depth_block(machine: Machine, instruction: TileFma, tile: RegisterTile) -> i
     stays with the block of A, and (1'') that block, which has a third of the rest, holds `ROW_TILES` tiles:
     3·ROW_TILES·mr·kc ≤ L2 - 2·kc·nr in bytes. The result never falls below (1).
 
-    kc depends on machine and dtypes only (and on k through `balanced`): docs/promises.md, 5. An
+    kc depends on machine and dtypes only (and on k through `balanced`): promise 5. An
     instruction that takes several depths at once takes as many times more of them.
     """
     return _down(depth_limits(machine, instruction, tile).depth, depth_unit(instruction))

@@ -105,6 +105,15 @@ FEW_ROWS = 24
 #: Ways of a set of L1 that a strip of A leaves to the lines of B and C that pass by.
 PASSING_WAYS = 2
 
+#: Share of L1 that a strip of an A whose depths are not adjacent may take, with the micro-panel of B and the
+#: tiles of C that meet it. Each depth has lines of its own, of which a register tile needs mr elements. In 32
+#: KiB, strips of 192 depths are as fast as packed rows (0.85 and 0.87 of the peak of a Zen 3), of 256 depths
+#: they have 0.81 and 0.89, of 640 depths 0.63 and 0.88.
+COLUMNS_SHARE = 3 / 4
+
+#: Lines at multiples of this part of a way fall into so few sets that L1 holds 16 times its ways of them.
+FEW_SETS = 16
+
 #: Share of what a cache delivers that panels of B may take: from L3 once for each strip of A, from L2 once
 #: for each register tile.
 STREAM_SHARE = 0.5
@@ -123,6 +132,9 @@ class InPlaceLimits:
     strip : rows of A that meet all of B before the next ones.
     one_set : elements; lines of B, and of A along a row, at multiples of this distance share one set of L1.
     rows_in_one_set : the same for the rows of a register tile; 0 if the ways of a set hold them all.
+    columns_in_place : elements of an m×kc slice of A in place whose depths are not adjacent.
+    depths_of_strip : depths of a strip of such an A, each of which is a line.
+    few_sets : elements; lines of such depths at multiples of this distance evict each other.
     """
 
     in_place_b: int
@@ -133,6 +145,9 @@ class InPlaceLimits:
     strip: int
     one_set: int
     rows_in_one_set: int
+    columns_in_place: int
+    depths_of_strip: int
+    few_sets: int
 
 
 def in_place_limits(
@@ -143,15 +158,19 @@ def in_place_limits(
     - B is packed once for all rows, unless it is small (`IN_PLACE_B_L1`), or the rows are few (`FEW_ROWS`).
     - A is read in place, strip by strip: each strip is read once from wherever it lies, stays in L1 or L2,
       and meets all panels of B. It is packed only where its lines would evict each other.
+    - Where depths of A are not adjacent, each depth of a strip has lines of its own: such an A is packed
+      unless L1 holds the lines of all depths (`COLUMNS_SHARE`), or they are used once or twice.
     - A strip has as many register tiles as let the panels of B stream from L3 in time: a depth of a tile
       takes nr elements of B during mr·nr/lanes/rate cycles.
 
-    Measured in docs/decisions/046-strips-of-a.md.
+    Measured in docs/decisions/046-strips-of-a.md and 057-columns-of-a.md.
     """
     core, l1, isa = machine.core, machine.l1, machine.isa
     cycles = mr * nr / (instruction.products * isa.rate(instruction))  # of a depth of a tile
     feed = instruction.b.bytes(nr) / cycles
     tiles = max(1, ceil(feed / (STREAM_SHARE * core.l3_bytes_per_cycle)))
+    # Of a depth: the lines of a strip whose depths are not adjacent, and a row of the panel.
+    depth_bytes = ceil(tiles * mr * types.a.size / l1.line) * l1.line + instruction.b.bytes(nr)
     way = l1.size // l1.ways
     held = rows_held(way, l1) >= mr + PASSING_WAYS
     return InPlaceLimits(
@@ -163,6 +182,9 @@ def in_place_limits(
         strip=tiles * mr,
         one_set=max(1, way // types.b.size),
         rows_in_one_set=0 if held else max(1, way // types.a.size),
+        columns_in_place=l1.size // types.a.size,
+        depths_of_strip=int(COLUMNS_SHARE * l1.size - tiles * mr * nr * types.c.size) // depth_bytes,
+        few_sets=max(1, way // (FEW_SETS * types.a.size)),
     )
 
 

@@ -12,10 +12,13 @@ from enum import Enum
 from math import ceil
 from typing import NamedTuple
 
+from tilewright.ir.nodes import TileForm
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.cost import KEPT_SHARE, rows_held
+from tilewright.macro.levels import Cycles, level_of, waited_cycles
+from tilewright.macro.register_tiles import depth_step, once_visit, tile_visit
 from tilewright.records import dataclass
 from tilewright.spec.problem import ProductTypes
 
@@ -58,28 +61,6 @@ class Product(NamedTuple):
         return cls(m, n, k, k, 1, n, 1, n, 1)
 
 
-class Cycles(NamedTuple):
-    """Predicted cycles by part.
-
-    multiply : multiply-adds, or the loads that feed them where these take longer.
-    tiles : calls, addresses and updates of C, once for each register tile and depth block.
-    packing : copies into panels.
-    l2, l3, memory : bytes from each level that multiply-adds wait for.
-    """
-
-    multiply: float
-    tiles: float = 0.0
-    packing: float = 0.0
-    l2: float = 0.0
-    l3: float = 0.0
-    memory: float = 0.0
-
-    @property
-    def total(self) -> float:
-        """The sum of all parts."""
-        return sum(self)
-
-
 @dataclass(frozen=True)
 class CutProduct:
     """What predictions of products on a machine share.
@@ -90,6 +71,7 @@ class CutProduct:
     instruction, blocking : the multiply instruction and how products are cut.
     types : element types of the operands.
     strip : rows of A that meet all of B before the next ones, on the path that has strips.
+    depths_of_strip : depths of such rows that L1 keeps, where depths are not adjacent.
     """
 
     machine: Machine
@@ -97,33 +79,17 @@ class CutProduct:
     blocking: Blocking
     types: ProductTypes
     strip: int
+    depths_of_strip: int
 
     # --- bytes --------------------------------------------------------------------------------------------
 
     def _level(self, size_bytes: float) -> str:
         """The level that holds some bytes which are read again and again."""
-        machine = self.machine
-        if size_bytes <= KEPT_SHARE * machine.l2.size:
-            return "l2"
-        return "l3" if machine.l3 is not None and size_bytes <= KEPT_SHARE * machine.l3.size else "memory"
+        return level_of(self.machine, size_bytes)
 
     def _waited(self, bytes_by_level: dict[str, float], busy: float) -> dict[str, float]:
-        """Cycles that multiply-adds wait for bytes of each level, while they take `busy` cycles themselves.
-
-        Part of each transfer is hidden; but no level delivers faster than its bandwidth.
-        """
-        core = self.machine.core
-        rates = {
-            "l2": core.l2_bytes_per_cycle,
-            "l3": core.l3_bytes_per_cycle,
-            "memory": core.memory_bytes_per_cycle,
-        }
-        hidden = {"l2": 1.0, "l3": core.l3_overlap, "memory": core.l3_overlap}
-        found = {}
-        for level, count in bytes_by_level.items():
-            cycles = count / rates[level]
-            found[level] = max(cycles * (1 - hidden[level]), cycles - busy)
-        return found
+        """Cycles that multiply-adds wait for bytes of each level, while they take `busy` cycles."""
+        return waited_cycles(self.machine, bytes_by_level, busy)
 
     @staticmethod
     def _sum(*streams: tuple[str, float]) -> dict[str, float]:
@@ -141,17 +107,6 @@ class CutProduct:
 
     # --- register tiles -----------------------------------------------------------------------------------
 
-    def _depth_cycles(self, height: int, columns: int) -> float:
-        """Cycles of one depth of a tile of some rows and columns."""
-        isa, one = self.machine.isa, self.instruction
-        vectors = ceil(columns / one.n) if one.is_matrix_engine else ceil(columns / isa.lanes(one.acc))
-        down = ceil(height / one.m)
-        masked = columns % isa.lanes(one.acc) != 0
-        fma = down * vectors / isa.rate(one)
-        loads = (height + vectors + masked) / isa.loads_per_cycle
-        latency = isa.latency(one)
-        return max(fma, 0.0 if one.is_matrix_engine else loads, latency) / one.k
-
     def _heights(self, m: int) -> dict[int, int]:
         """How many tiles of each height cover m rows: whole ones, then halves of the rest."""
         mr = self.blocking.mr
@@ -162,28 +117,25 @@ class CutProduct:
                 found[height], rest = rest // height, rest % height
         return found
 
-    def _tiles(self, product: Product, *, from_l2: Callable[[int], float]) -> tuple[float, float]:
-        """Cycles of the multiply unit, and of what each tile costs besides.
-
-        `from_l2` gives bytes that a tile of some height reads from L2 in each depth.
-        """
-        core, nr = self.machine.core, self.blocking.nr
+    def _tiles(self, product: Product, *, from_l2: Callable[[int], float]) -> Cycles:
+        """Cycles of all register tiles; `from_l2` gives bytes that one reads from L2 in each depth."""
+        nr = self.blocking.nr
         whole, rest = divmod(product.n, nr)
         widths = {nr: whole} if whole else {}
         widths |= {rest: 1} if rest else {}
         blocks = ceil(product.k / self.blocking.kc) if product.k else 1
-        chain = self.instruction.sum_depths
-        closes = max(0, ceil(min(product.k, self.blocking.kc) / chain) - 1) * blocks if chain else 0
-        lanes = self.machine.isa.lanes(self.instruction.acc)
-        multiply = tiles = 0.0
+        depth = min(product.k, self.blocking.kc)
+        found = Cycles()
         for height, count in self._heights(product.m).items():
+            feed = from_l2(height) / self.machine.core.l2_bytes_per_cycle
             for width, times in widths.items():
-                step = max(self._depth_cycles(height, width), from_l2(height) / core.l2_bytes_per_cycle)
-                multiply += count * times * step * product.k
-                update = core.update_cycles / 2 * height * ceil(width / lanes)
-                visit = core.tile_cycles + core.tile_row_cycles * height + update
-                tiles += count * times * (visit * blocks + update * closes)
-        return multiply, tiles
+                one = tile_visit(self.machine, self.instruction, height, width, depth)
+                step = depth_step(self.machine, self.instruction, height, width)
+                late = max(feed - step.multiply - step.l1, 0.0)
+                arithmetic = Cycles(step.multiply, l1=step.l1, l2=late)
+                visits = Cycles(tiles=one.tiles * blocks)
+                found = found.plus(arithmetic, count * times * product.k).plus(visits, count * times)
+        return found
 
     def _panel_feed(self, kc: int) -> Callable[[int], float]:
         """Bytes from L2 in each depth of a tile: of B and A where L1 does not keep them from tile to tile."""
@@ -223,7 +175,7 @@ class CutProduct:
         a, b, c = self._sizes(product)
         cut = self.blocking
         kc = max(min(cut.kc, k), 1)
-        multiply, tiles = self._tiles(product, from_l2=self._panel_feed(kc))
+        tiles = self._tiles(product, from_l2=self._panel_feed(kc))
         packing, read = self._packing(k * n, self.types.b.size, self._level(b))
         panels = self.instruction.b.bytes(kc * min(n, cut.nc))
         blocks = max(ceil(k / cut.kc), 1)
@@ -233,32 +185,37 @@ class CutProduct:
             (self._level(a), a * ceil(n / cut.nc)),
             (self._level(c), c * (2 * blocks - 1)),
         )
-        waited = self._waited(streams, multiply + tiles)
-        conflicts = self._a_conflicts(product) * ceil(n / cut.nr)
-        return Cycles(multiply, tiles + conflicts, packing, **waited)
+        waited = self._waited(streams, tiles.total)
+        lost = self._a_conflicts(product, kept=kc <= self.depths_of_strip) * ceil(n / cut.nr)
+        return tiles.plus(Cycles(tiles=lost, packing=packing, **waited))
 
-    def _a_conflicts(self, product: Product) -> float:
-        """Cycles that the lines of A wait because rows of a tile share too few sets of L1, for one pass."""
+    def _a_conflicts(self, product: Product, *, kept: bool) -> float:
+        """Cycles that tiles wait for lines of A that L1 lost, for one pass over the rows.
+
+        `kept` says whether L1 has room for the lines of all depths, where depths are not adjacent.
+        """
         core, l1 = self.machine.core, self.machine.l1
         size = self.types.a.size
-        held = rows_held(product.rs_a * size, l1)
-        if product.cs_a == 1 and held >= min(self.blocking.mr, product.m):
-            return 0.0
         if product.cs_a == 1:
-            lines = product.m * ceil(product.k * size / l1.line)
-            return lines * core.set_conflict_cycles
-        # Each column of a tile is lines of its own, which the next depths use again if the cache holds them.
+            if rows_held(product.rs_a * size, l1) >= min(self.blocking.mr, product.m):
+                return 0.0
+            return product.m * ceil(product.k * size / l1.line) * core.set_conflict_cycles
+        tile = min(self.blocking.mr, product.m)
+        adjacent = min(
+            1.0, product.rs_a * size / l1.line
+        )  # of two rows of a depth: share of a line between them
+        lines = ceil(product.m / tile) * product.k * (1 + (tile - 1) * adjacent)
         depths = max(min(self.blocking.kc, product.k), 1)
-        if rows_held(product.cs_a * size, l1) >= depths:
-            return 0.0
-        return product.m * product.k / max(1, l1.line // size) * core.l2_line_cycles
+        if rows_held(product.cs_a * size, l1) < depths:
+            return lines * core.l2_line_cycles * LINES_WAITED
+        return lines * l1.line / core.l2_bytes_per_cycle * (0.0 if kept else LINES_WAITED)
 
     def _packed(self, product: Product) -> Cycles:
         m, n, k = product[:3]
         a, b, c = self._sizes(product)
         cut, core = self.blocking, self.machine.core
         kc = max(min(cut.kc, k), 1)
-        multiply, tiles = self._tiles(product, from_l2=self._panel_feed(kc))
+        tiles = self._tiles(product, from_l2=self._panel_feed(kc))
         of_b, read_b = self._packing(k * n, self.types.b.size, self._level(b))
         of_a, read_a = self._packing(m * k * ceil(n / cut.nc), self.types.a.size, self._level(a))
         of_a *= TRANSPOSED_PACKING if product.cs_a == 1 else 1.0
@@ -270,30 +227,33 @@ class CutProduct:
             (self._level(panels), ceil(m / cut.mc) * self.instruction.b.bytes(k * n)),
             (self._level(c), c * (2 * blocks - 1)),
         )
-        waited = self._waited(streams, multiply + tiles)
+        waited = self._waited(streams, tiles.total)
         # A block has more rows than prefetchers follow.
-        waited["l3"] = waited.get("l3", 0.0) + self._lines_of_c(product) * LINES_WAITED
-        return Cycles(multiply, tiles, of_a + of_b + core.nest_cycles, **waited)
+        lines = self._lines_of_c(product)
+        return (
+            tiles.plus(Cycles(packing=of_a + of_b + core.nest_cycles))
+            .plus(Cycles(**waited))
+            .plus(lines, LINES_WAITED)
+        )
 
     def _in_place(self, product: Product) -> Cycles:
         m, n, k = product[:3]
         a, b, _ = self._sizes(product)
         cut = self.blocking
         kc = max(min(cut.kc, k), 1)
-        multiply, tiles = self._tiles(product, from_l2=self._panel_feed(kc))
+        tiles = self._tiles(product, from_l2=self._panel_feed(kc))
         across = ceil(n / cut.nr)
         rows_of_a = (self._level(m * kc * self.types.a.size), a * across)
         if product.cs_b == 1:
             packing, lines = 0.0, self._lines_of_b(product)
         else:  # each micro-panel is copied before its column of tiles
-            packing, lines = self._packing(k * n, self.types.b.size, "l2")[0], 0.0
-        waited = self._waited(self._sum(rows_of_a, (self._level(b), b)), multiply + tiles)
-        conflicts = self._a_conflicts(product) * across
-        l2 = waited.pop("l2", 0.0) + lines
-        l3 = waited.pop("l3", 0.0) + self._lines_of_c(product)
-        return Cycles(multiply, tiles + conflicts, packing, l2, l3, **waited)
+            packing, lines = self._packing(k * n, self.types.b.size, "l2")[0], Cycles()
+        waited = self._waited(self._sum(rows_of_a, (self._level(b), b)), tiles.total)
+        lost = self._a_conflicts(product, kept=m * kc * self.types.a.size <= self.machine.l1.size) * across
+        found = tiles.plus(Cycles(tiles=lost, packing=packing, **waited))
+        return found.plus(lines).plus(self._lines_of_c(product))
 
-    def _lines_of_b(self, product: Product) -> float:
+    def _lines_of_b(self, product: Product) -> Cycles:
         """Cycles that tiles wait for B in place: a row of a micro-panel is a line of its own, or a few.
 
         No prefetcher brings the first one, the others come with it. They survive from tile to tile if L1 has
@@ -313,46 +273,38 @@ class CutProduct:
         own_pages = product.rs_b * size >= self.machine.page_bytes
         walks = core.page_walk_cycles if own_pages and kc > core.tlb_pages[0] > 0 else 0.0
         visits = 1 if survive else ceil(m / cut.mr)
-        return lines * (first + again + walks * visits) * LINES_WAITED
+        waited = lines * LINES_WAITED
+        far = 0.0 if in_l2 else first
+        return Cycles(l2=waited * (first - far + again), l3=waited * far, tlb=waited * walks * visits)
 
-    def _lines_of_c(self, product: Product) -> float:
+    def _lines_of_c(self, product: Product) -> Cycles:
         """Cycles that columns of tiles wait for lines of C beyond L2, which are a row apart."""
         core, l1, cut, size = self.machine.core, self.machine.l1, self.blocking, self.types.c.size
         m, n, k = product[:3]
         if self._level(m * n * size) == "l2":
-            return 0.0
+            return Cycles()
         lines = m * n * size / l1.line * ceil(k / cut.kc)
         own_pages = product.rs_c * size >= self.machine.page_bytes and m > core.tlb_pages[0] > 0
-        return lines * (core.l3_line_cycles + core.page_walk_cycles * own_pages)
+        return Cycles(l3=lines * core.l3_line_cycles, tlb=lines * core.page_walk_cycles * own_pages)
 
     def _streaming(self, product: Product) -> Cycles:
         m, n, k = product[:3]
         _, b, _ = self._sizes(product)
-        isa, core = self.machine.isa, self.machine.core
+        isa, core = self.machine.timed_isa, self.machine.core
         vectors = k * ceil(n / isa.lanes(self.instruction.acc))
         # Two rows share a load of B, which comes from L2 for all but the first two; sums are loaded and
         # stored once in 8 depths.
         multiply = m * vectors / isa.rate(self.instruction)
         loads = (ceil(m / 2) + m * 2 / 8) * vectors / isa.loads_per_cycle
         again = (ceil(m / 2) - 1) * b / core.l2_bytes_per_cycle
-        waited = self._waited({self._level(b): b}, 0.0)
-        waited["l2"] = waited.get("l2", 0.0) + again
-        return Cycles(max(multiply, loads), core.nest_cycles, 0.0, **waited)
+        waited = Cycles(**self._waited({self._level(b): b}, 0.0))
+        late = max(loads - multiply, 0.0)
+        return waited.plus(Cycles(multiply, tiles=core.nest_cycles, l1=late, l2=again))
 
     def _once(self, product: Product, path: Path) -> Cycles:
-        """The matrix of a matrix-vector product is read once, two loads for each vector of it."""
+        """The matrix of a matrix-vector product is read once, one or more loads for each vector of it."""
         a, b, _ = self._sizes(product)
-        isa = self.machine.isa
-        matrix = a if path is Path.DOTS else b
-        elements = product.m * product.n * product.k
-        loads = (1.5 if path is Path.DOTS else 4.0) * elements / isa.lanes(self.instruction.acc)
-        busy = max(
-            loads / isa.loads_per_cycle,
-            elements / isa.lanes(self.instruction.acc) / isa.rate(self.instruction),
-        )
-        return Cycles(
-            busy,
-            self.machine.core.kernel_call_cycles,
-            0.0,
-            **self._waited({self._level(matrix): matrix}, busy),
-        )
+        matrix, form = (a, TileForm.DOT) if path is Path.DOTS else (b, TileForm.TRANSPOSED_B)
+        busy = once_visit(self.machine, self.instruction, form, product.m * product.n * product.k)
+        waited = self._waited({self._level(matrix): matrix}, busy.total)
+        return busy.plus(Cycles(tiles=self.machine.core.kernel_call_cycles, **waited))

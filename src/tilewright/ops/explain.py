@@ -32,7 +32,14 @@ from tilewright.ops.einsum.explain import explain_einsum
 from tilewright.ops.elementwise.explain import explain_function
 from tilewright.ops.gemm.paths import considered_paths
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.matmul.explain import explain_linear, explain_matmul, fused, gemm_trace, packed_strategy
+from tilewright.ops.matmul.explain import (
+    considered_packed,
+    explain_linear,
+    explain_matmul,
+    fused,
+    gemm_trace,
+    packed_strategy,
+)
 from tilewright.ops.triangular.explain import explain_triangles
 from tilewright.spec.operations import OPS
 from tilewright.spec.problem import Layout
@@ -68,7 +75,8 @@ def explain_problem(problem: Problem, target: Any = None) -> Explanation:
         )
         if isinstance(problem, Gemm):
             considered = considered_paths(problem, kernel.machine, sizes)
-        if isinstance(problem, Gemm) and problem.packed:
+        if isinstance(problem, Gemm) and (problem.packed or problem.weights):
+            considered = considered_packed(kernel, sizes, (1.0, 0.0))
             strategy = packed_strategy(problem, way.primitives)
         notes.append("with alpha = 1, beta = 0 and tight leading dimensions")
     elif isinstance(problem, Gemm):

@@ -364,7 +364,7 @@ def named_numpy_dtype(name: str) -> np.dtype[Any] | None:
 def accumulator(a: DType, b: DType) -> DType:
     """The type that products of two element types are summed in.
 
-    float32 for all floats up to 32 bits, 32-bit integers for those up to 16 bits (docs/promises.md, 4);
+    float32 for all floats up to 32 bits, 32-bit integers for those up to 16 bits (promise 4);
     otherwise the wider of the two. Parts of complex numbers are summed like reals.
 
     Raises
@@ -380,6 +380,16 @@ def accumulator(a: DType, b: DType) -> DType:
     least = I32 if a.is_integer else F32
     wider = max((a.real, b.real, least), key=lambda dtype: dtype.bits)
     return least if wider.bits == least.bits else wider
+
+
+def wider_sums(usual: DType) -> tuple[DType, ...]:
+    """The types that sums of one type may be kept in instead, narrowest first.
+
+    >>> wider_sums(F32), wider_sums(I64)
+    ((<DType f64>,), ())
+    """
+    wider = (one for one in ACCUMULATORS if one.kind is usual.kind and one.bits > usual.bits)
+    return tuple(sorted(wider, key=lambda one: one.bits))
 
 
 def integer_range(dtype: DType) -> tuple[int, int]:

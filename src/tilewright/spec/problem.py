@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tilewright.errors import SizeOverflow, UnsupportedDtype
+from tilewright.errors import SizeOverflow, UnsupportedDtype, UnsupportedSums
 from tilewright.records import dataclass
 from tilewright.spec.arguments import MAX_SIZE
-from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, DType, Kind, accumulator, parse_dtype
+from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, DType, Kind, accumulator, parse_dtype, wider_sums
 from tilewright.spec.epilogue import Epilogue, widened
 from tilewright.typing import ElementType, LayoutName, RoleName, StrategyName
 
@@ -140,10 +140,12 @@ class ProductTypes:
         out_dtype: DType | ElementType | str | None = None,
         *,
         epilogue: Epilogue | None = None,
+        sums: DType | ElementType | str | None = None,
     ) -> ProductTypes:
         """From the arguments of a problem: B is of A's type and C of their common type by default.
 
         Where an epilogue makes floats of integer sums, C is of these floats by default, or of narrower ones.
+        Sums may be of a wider type than that of `accumulator`; those of complex products are complex.
 
         Raises
         ------
@@ -154,17 +156,19 @@ class ProductTypes:
         'i32'
         >>> ProductTypes.parse("i8", epilogue=Epilogue([Scale()])).c.name
         'f32'
+        >>> ProductTypes.parse("f32", sums="f64").acc.name, ProductTypes.parse("c64", sums="c128").acc.name
+        ('f64', 'f64')
         """
         a = parse_dtype(dtype, GEMM_DTYPES)
         b = a if b_dtype is None else parse_dtype(b_dtype, GEMM_DTYPES)
-        acc = accumulator(a, b)
+        acc = _sums_type(a, b, sums)
         c = None if out_dtype is None else parse_dtype(out_dtype, GEMM_DTYPES)
-        sums = widened(acc, is_complex=a.kind is Kind.COMPLEX)
+        total = widened(acc, is_complex=a.kind is Kind.COMPLEX)
         steps = Epilogue() if epilogue is None else epilogue
-        value = steps.result(sums, c)
+        value = steps.result(total, c)
         if c is None:
             common = a if a.holds(b) else b if b.holds(a) else acc
-            c = common if value == sums else value
+            c = common if value == total else value
         alike = c.is_integer if value.is_integer else c.kind is value.kind
         if not (alike or steps.saturates) or c.real.bits > value.real.bits:
             raise UnsupportedDtype(
@@ -183,6 +187,15 @@ class ProductTypes:
         return self.a == self.b == self.c == self.acc
 
     @property
+    def chosen(self) -> DType | None:
+        """The type of the sums where it is wider than the default one.
+
+        >>> ProductTypes.parse("bf16", sums="f32").chosen, ProductTypes.parse("bf16", sums="f64").chosen
+        (None, <DType f64>)
+        """
+        return None if self.acc == accumulator(self.a, self.b) else self.acc
+
+    @property
     def sums(self) -> DType:
         """What an epilogue is given: the type of the sums, complex where C is."""
         return widened(self.acc, is_complex=self.is_complex)
@@ -194,18 +207,36 @@ class ProductTypes:
 
     @property
     def name(self) -> str:
-        """As kernel names spell it: the one type, or those of A, B and C.
+        """As kernel names spell it: the one type, or those of A, B and C; then that of sums that are wider.
 
         >>> ProductTypes.parse("f32").name, ProductTypes.parse("u8", "i8", "i32").name
         ('f32', 'u8i8i32')
+        >>> ProductTypes.parse("f32", sums="f64").name
+        'f32_sums_f64'
         """
+        sums = "" if self.chosen is None else f"_sums_{self.sums}"
         if self.a == self.b:
-            return str(self.a) if self.c == self.a else f"{self.a}{self.c}"
-        return f"{self.a}{self.b}{self.c}"
+            return f"{self.a}{sums}" if self.c == self.a else f"{self.a}{self.c}{sums}"
+        return f"{self.a}{self.b}{self.c}{sums}"
+
+
+def _sums_type(a: DType, b: DType, wanted: DType | ElementType | str | None) -> DType:
+    """The type of the sums, of complex products that of their parts: the default one, or a wider one."""
+    usual, is_complex = accumulator(a, b), a.kind is Kind.COMPLEX
+    if wanted is None:
+        return usual
+    choices = {widened(one, is_complex=is_complex): one for one in (usual, *wider_sums(usual))}
+    found = parse_dtype(wanted)
+    if found not in choices:
+        raise UnsupportedSums(sums=found, dtypes=f"{a} x {b}", supported=", ".join(map(str, choices)))
+    return choices[found]
 
 
 def parse_types(
-    dtype: str | DType, out_dtype: str | DType | None = None, epilogue: Epilogue | None = None
+    dtype: str | DType,
+    out_dtype: str | DType | None = None,
+    epilogue: Epilogue | None = None,
+    sums: str | None = None,
 ) -> ProductTypes:
     """The element types of "bf16", or of A and B as in "u8i8", and of C where it is said.
 
@@ -216,7 +247,7 @@ def parse_types(
     """
     pairs = {f"{a}{b}": (a, b) for a in DTYPES for b in DTYPES}
     a, b = pairs.get(dtype, (dtype, None)) if isinstance(dtype, str) else (dtype, None)
-    return ProductTypes.parse(a, b, out_dtype, epilogue=epilogue)
+    return ProductTypes.parse(a, b, out_dtype, epilogue=epilogue, sums=sums)
 
 
 def exact_dtype(types: ProductTypes) -> np.dtype[Any]:

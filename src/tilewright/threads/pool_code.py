@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.control import Block
+from tilewright.llvm.float_mode import read_float_mode, write_float_mode
 from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int64, null
 from tilewright.machine.machine import Machine
@@ -25,6 +26,7 @@ from tilewright.threads.pool_memory import (
     NO_TASK,
     OPEN,
     RUN,
+    STOPPED,
     TAKEN,
     WAITED,
     WORK,
@@ -335,6 +337,7 @@ class PoolCode(SystemCode):
         w.put(state, team, TeamMemory, "state")
         for name in ("cancelled", "running"):
             w.put(0, team, TeamMemory, name)
+        w.put(read_float_mode(f), team, TeamMemory, "float_mode")
         w.put(self.caller_polls(w, state), team, TeamMemory, "polls")
         now = f.call(self.clock, [])
         w.put(f.add(now, w.get(state, State, "poll_ns")), team, TeamMemory, "poll_at")
@@ -370,6 +373,8 @@ class PoolCode(SystemCode):
         with f.when(f.not_(take_one())):
             f.ret()
         thread = f.add(f.atomic_add(w.place(team, TeamMemory, "arrived"), 1), 1)
+        # The system gave this thread the mode of the thread that started it, at that time.
+        write_float_mode(f, w.get(team, TeamMemory, "float_mode"), read_float_mode(f))
         with w.forever("tasks") as (_, done):
             self.call_body(w, body, env, thread, f.load(INT64, slot, 8))
             w.branch_if(f.not_(take_one()), done)
@@ -377,7 +382,7 @@ class PoolCode(SystemCode):
         return f.callee
 
     def emit_work(self) -> None:
-        """``work(state, slot)``: the worker loop; never returns."""
+        """``work(state, slot)``: the worker loop; returns once the slot is `STOPPED`."""
         w = self.define(WORK, VOID, [("state", POINTER), ("slot", POINTER)], exported=True)
         f, state, slot = w.f, w.f.arguments["state"], w.f.arguments["slot"]
         word, awake = w.place(slot, WorkerSlot, "word"), w.place(state, State, "awake")
@@ -404,6 +409,8 @@ class PoolCode(SystemCode):
             f.place(offered)
             found = f.load_acquire(INT64, word)
             w.branch_if(f.icmp("==", found, FREE), begin)
+            with f.when(f.icmp("==", found, STOPPED)):
+                f.ret()
             with f.when(f.icmp("==", found, ASLEEP)):  # the offer was taken back just now
                 f.cmpxchg(word, int64(ASLEEP), int64(FREE))
                 f.jump(begin)

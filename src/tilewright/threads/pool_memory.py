@@ -7,6 +7,7 @@ Each worker has a slot; it communicates with callers through one word of the slo
     team        is offered the tasks of a team     team   -> team|TAKEN     the worker takes the offer,
     team|TAKEN  works on them                      team   -> FREE, ASLEEP   or the caller takes it back
                                                    team|TAKEN -> FREE       there are no more tasks
+    STOPPED     has ended, or is about to          FREE, ASLEEP -> STOPPED  the pool ends
 
 So a caller waits for those workers alone that took its offer; one that is slow to wake finds nothing. Who
 waits for a worker that is inside a task sets `WAITED` beside `TAKEN`, and is woken. Callers that run at the
@@ -26,7 +27,7 @@ MOST_WORKERS = 1023
 APART = 128
 
 #: States of a slot without a team.
-FREE, ASLEEP = 8, 9
+FREE, ASLEEP, STOPPED = 8, 9, 10
 #: States of a slot with a team, in the low bits of its address; bit 3 tells ASLEEP from a worker that ASLEPT.
 ASLEPT, TAKEN, WAITED = 1, 2, 4
 #: A team's address is a multiple of this, so that those bits are free.
@@ -53,7 +54,8 @@ class WorkerSlot(ctypes.Structure):
         ("condition", ctypes.c_byte * PTHREAD_BYTES),
         ("thread", ctypes.c_int64),  # the worker's number in the operating system; 0 before it has begun
         ("kept_off", ctypes.c_int64),  # 1 + the CPU that it was kept off when it was woken; 0 for none
-        ("_rest", ctypes.c_byte * (2 * APART - 3 * 8 - 2 * PTHREAD_BYTES)),
+        ("handle", ctypes.c_int64),  # the pthread_t of a thread that is joined
+        ("_rest", ctypes.c_byte * (2 * APART - 4 * 8 - 2 * PTHREAD_BYTES)),
     )
 
 
@@ -105,7 +107,8 @@ class TeamMemory(ctypes.Structure):
         ("body", ctypes.c_void_p),
         ("env", ctypes.c_void_p),
         ("tasks", ctypes.c_int64),
-        ("_read", ctypes.c_byte * (2 * APART - 15 * 8)),
+        ("float_mode", ctypes.c_int64),  # of the caller, in which its tasks run on workers, too
+        ("_read", ctypes.c_byte * (2 * APART - 16 * 8)),
         ("next", ctypes.c_int64),  # tasks that were taken from below and from above
         ("arrived", ctypes.c_int64),  # workers that have had one
         ("woken", ctypes.c_int64),  # slots that were looked at for sleepers

@@ -1,4 +1,4 @@
-"""Build systems with `tilewright-cc` before their compiler, as docs/loops.md has it."""
+"""Build systems with `tilewright-cc` before their compiler, as docs/reference/loops.md has it."""
 
 from __future__ import annotations
 

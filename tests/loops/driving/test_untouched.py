@@ -162,7 +162,19 @@ def test_modules_that_may_hold_products(name: str) -> None:
 
 def test_what_the_launcher_reads_itself() -> None:
     assert split(["--remarks=x", "--assume-reassociation", "clang", "a.c"]) is not None
-    for words in ([], ["--help"], ["--target", "x", "--", "clang"], ["--", "rustc", "a.rs"], ["--"]):
+    for threads in (["--threads", "own"], ["--threads=own"]):
+        found = split([*threads, "--", "clang"])
+        assert found is not None
+        assert found[0].threads == "own"
+    for words in (
+        [],
+        ["--help"],
+        ["--threads", "many", "--", "clang"],
+        ["--threads"],
+        ["--target", "x", "--", "clang"],
+        ["--", "rustc", "a.rs"],
+        ["--"],
+    ):
         assert split(words) is None
 
 

@@ -76,6 +76,7 @@ def test_nothing_is_written_where_anything_fails(tmp_path: Path) -> None:
 def test_words_that_are_refused(tmp_path: Path) -> None:
     assert "name of a function" in refused(str(SOURCE), "--arena", "a b")
     assert "strategy" in refused(str(SOURCE), "--strategy", "luck")
+    assert "off, openmp, own" in refused(str(SOURCE), "--threads", "many")
     assert "cannot read" in refused(str(tmp_path / "none.ll"))
     assert ".ll, .bc, .o, .s" in refused(str(SOURCE), "-o", "a.exe")
     assert "ll, bc, o, s" in refused(str(SOURCE), "--emit", "exe")

@@ -11,7 +11,13 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from tilewright.errors import InvalidChoice, NotAModule, OptimiserFailed, TargetNotOfModule
+from tilewright.errors import (
+    InvalidChoice,
+    NotAModule,
+    OptimiserFailed,
+    TargetNotOfModule,
+    ThreadsNotOnTarget,
+)
 from tilewright.llvm.backends import initialize
 from tilewright.llvm.canonical import optimise_module
 from tilewright.llvm.jit import Linked
@@ -20,6 +26,7 @@ from tilewright.loops.opt.machines import machine_of
 from tilewright.loops.opt.optimise import optimise
 from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions
 from tilewright.loops.opt.work import Work, optimise_here
+from tilewright.loops.splice.threads import ThreadSource
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.host import host_machine
 
@@ -210,6 +217,15 @@ def test_chains_of_values_that_are_too_long() -> None:
 def test_a_target_of_another_architecture() -> None:
     with pytest.raises(TargetNotOfModule, match=r"neoverse-v2 is aarch64, a\.ll is for x86_64"):
         optimised(options=ProductOptions(target=find_machine("neoverse-v2")))
+
+
+def test_threads_on_a_target_without_them() -> None:
+    """Systems other than Linux, and architectures that libraries are not made for."""
+    options = ProductOptions(threads=ThreadSource.OWN)
+    for triple in ("x86_64-apple-macosx", "x86_64-pc-windows-msvc"):
+        text = re.sub('(?<=target triple = ").*(?=")', triple, PRODUCT)
+        with pytest.raises(ThreadsNotOnTarget, match=f"threads=own does not work for {triple}"):
+            optimised(text, options=options)
 
 
 def test_text_that_is_no_module() -> None:

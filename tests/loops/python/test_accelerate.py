@@ -15,8 +15,10 @@ import python_programs as programs
 from tiers import crossed
 
 import tilewright as tw
-from tilewright.errors import NotAccelerated
+from tilewright.errors import InvalidThreads, NotAccelerated
 from tilewright.loops.python import calls as python_nest
+from tilewright.ops.matmul.public import matmul
+from tilewright.threads.pool import wanted_threads
 
 Array = np.ndarray[Any, Any]
 
@@ -485,3 +487,33 @@ def test_other_decorators() -> None:
 
 
 C17 = np.ones((17, 17))
+
+
+def test_threads_of_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They hold for the products of that function, and change no bits."""
+    seen: list[int] = []
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        seen.append(wanted_threads())
+        return matmul(*arguments, **options)
+
+    monkeypatch.setattr(python_nest, "matmul", noted)
+
+    def product(a: Array, b: Array, c: Array, n: int) -> None:
+        for i in range(n):
+            for j in range(n):
+                for k in range(n):
+                    c[i, j] += a[i, k] * b[k, j]
+
+    n = 150
+    a, b = (np.random.default_rng(seed).random((n, n)) for seed in range(2))
+    results = []
+    first = tw.accelerate(threads=1)(product)
+    for made in (first, tw.accelerate(product, threads=3), tw.accelerate(first, threads=2)):
+        results.append(np.zeros((n, n)))
+        made(a, b, results[-1], n)
+    assert seen == [1, 3, 2]
+    assert wanted_threads() == tw.get_num_threads()
+    assert all(np.array_equal(one, results[0]) for one in results)
+    with pytest.raises(InvalidThreads, match="threads is 0"):
+        tw.accelerate(threads=0)

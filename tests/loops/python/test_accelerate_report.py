@@ -43,7 +43,7 @@ def indirect(A: Array, B: Array, C: Array, rows: Array) -> None:
 
 
 def iterated(A: Array, B: Array, C: Array) -> None:
-    for i, row in zip(range(7), A, strict=False):
+    for i, row in dict(enumerate(A)).items():
         for k in range(7):
             C[i] += row[k] * B[k]
 
@@ -186,7 +186,7 @@ def test_functions_as_they_were_written() -> None:
 
 def test_errors() -> None:
     with pytest.raises(NotAccelerated, match="found int"):
-        tw.accelerate(3)  # type: ignore[type-var]
+        tw.accelerate(3)  # type: ignore[call-overload]
     with pytest.raises(NotAccelerated, match="len, as it is"):
         tw.accelerate.report(len)
     namespace: dict[str, Any] = {}

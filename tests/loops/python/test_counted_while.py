@@ -85,7 +85,7 @@ def row_that_is_read(A: Any, B: Any, C: Any) -> Any:
         (counting, True),
         (rows, True),
         (bound_that_changes, False),
-        (counter_that_is_read, False),
+        (counter_that_is_read, True),
         (left_early, False),
         (rows_that_change, False),
         (row_that_is_read, False),

@@ -9,6 +9,7 @@ import pytest
 from tiers import crossed
 
 import tilewright as tw
+from tilewright.errors import ThreadsInNumba
 
 numba = pytest.importorskip("numba")
 
@@ -114,3 +115,10 @@ def test_sums_of_floats_need_fastmath() -> None:
     nests = tw.accelerate.report(made)
     assert not any(nest.replaced for nest in nests)
     assert any("without permission to reassociate" in nest.text for nest in nests)
+
+
+def test_products_have_one_thread() -> None:
+    function = numba.njit(fastmath=True)(plain_product)
+    with pytest.raises(ThreadsInNumba, match="threads is 2"):
+        tw.accelerate(function, threads=2)
+    assert tw.accelerate(function, threads=1) is not None

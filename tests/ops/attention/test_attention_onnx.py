@@ -1,4 +1,4 @@
-"""The node tests of ONNX's `Attention` operator, by the keywords that docs/attention.md names; need onnx."""
+"""The node tests of ONNX's `Attention` operator, by the keywords that attention.md names; need onnx."""
 
 from __future__ import annotations
 

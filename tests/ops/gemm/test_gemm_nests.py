@@ -39,7 +39,7 @@ from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SCALARS, Sizes, sizes_of
 from tilewright.ops.gemm.streaming import STREAMED_ROWS, STREAMED_VECTORS
 from tilewright.spec.dtype import F32, F64, DType, Kind, find_numpy_dtype
-from tilewright.spec.problem import PRODUCT_SIZES, STRIDED_LAYOUTS, Layout, ProductTypes, Strategy
+from tilewright.spec.problem import PRODUCT_SIZES, STRIDED_LAYOUTS, Layout, Strategy
 
 Array: TypeAlias = NDArray[Any]
 
@@ -90,6 +90,7 @@ NESTS: dict[str, tuple[Gemm, Blocking, Edge | str]] = {
     "packing_rrr_i8_words": (Gemm(dtype="i8", strategy="packing"), replace(WIDE, kr=4), "cascadelake"),
     "packing_rrr_c64_parts": (Gemm(dtype="c64", strategy="packing"), WIDE, "znver5"),
     "packing_rrr_steps": (Gemm(strategy="packing", epilogue="scale:row,bias,gelu,residual"), WIDE, Edge.MASK),
+    "packing_rrr_f32_wider_sums": (Gemm(sums="f64", strategy="packing"), NARROW, Edge.SPILL),
     "packing_rrr_bf16_carried": (Gemm(dtype="bf16", strategy="packing"), replace(WIDE, kr=2), "znver5"),
 }
 
@@ -326,39 +327,44 @@ def test_interpreted_nest_equals_the_reference(name: str, dtype: DType, strategy
         check(problem, build, (m, n, k), SCALAR_PAIRS[number % len(SCALAR_PAIRS)], variant=number)
 
 
-#: Element types of A, B and C: every kind of instruction, of conversion and of store.
-TYPES: tuple[tuple[str, str | None, str | None], ...] = (
-    ("bf16", None, None),
-    ("bf16", None, "f32"),
-    ("f16", "bf16", "bf16"),
-    ("f32", "f16", None),
-    ("f64", "bf16", "f32"),
-    ("i8", None, None),
-    ("i8", None, "i32"),
-    ("u8", "i8", "i32"),
-    ("i4", "u4", "u8"),
-    ("i16", None, "i32"),
-    ("i32", "u8", "i16"),
-    ("i64", "i8", None),
-    ("c64", None, None),
-    ("c64", "c128", None),
-    ("c128", None, "c64"),
+#: Element types of A, B, C and sums: every kind of instruction, of conversion and of store.
+TYPES: tuple[tuple[str, str | None, str | None, str | None], ...] = (
+    ("bf16", None, None, None),
+    ("bf16", None, "f32", None),
+    ("f16", "bf16", "bf16", None),
+    ("f32", "f16", None, None),
+    ("f64", "bf16", "f32", None),
+    ("i8", None, None, None),
+    ("i8", None, "i32", None),
+    ("u8", "i8", "i32", None),
+    ("i4", "u4", "u8", None),
+    ("i16", None, "i32", None),
+    ("i32", "u8", "i16", None),
+    ("i64", "i8", None, None),
+    ("c64", None, None, None),
+    ("c64", "c128", None, None),
+    ("c128", None, "c64", None),
+    ("f32", None, None, "f64"),
+    ("f32", "bf16", "f64", "f64"),
+    ("f16", None, "f32", "f64"),
+    ("u8", "i8", None, "i64"),
+    ("i32", None, None, "i64"),
+    ("c64", None, None, "c128"),
 )
 #: Machines whose rows have one instruction or another for these types: dot products of AVX-512 with and
 #: without bfloat16, tiles of AMX, PMADDWD, Neon, the outer products of POWER10, RISC-V V, SSE2.
 UNITS = ("cascadelake", "znver5", "sapphirerapids", "haswell", "neoverse-v2", "pwr10", "rva23", "x86-64-v2")
-each_types = pytest.mark.parametrize("types", TYPES, ids=lambda types: ProductTypes.parse(*types).name)
 
 
 @pytest.mark.parametrize(("name", "types"), crossed(UNITS, ([types] for types in TYPES), 4), ids=named)
 def test_nests_of_every_type_equal_the_reference(
-    name: str, types: tuple[str, str | None, str | None]
+    name: str, types: tuple[str, str | None, str | None, str | None]
 ) -> None:
-    machine, (dtype, b_dtype, out_dtype) = find_machine(name), types
+    machine, (dtype, b_dtype, out_dtype, sums) = find_machine(name), types
     for number, (a, b, c) in share(enumerate(ABC), 4, UNITS.index(name) // 2 + TYPES.index(types) // 2):
         strategy = tuple(Strategy)[number % len(Strategy)]
         known = {"a": a, "b": b, "c": c, "b_dtype": b_dtype, "out_dtype": out_dtype, "strategy": strategy}
-        problem = Gemm(dtype=dtype, **known)
+        problem = Gemm(dtype=dtype, sums=sums, **known)
         instruction = instruction_of(problem, machine.isa)
         blocking = shrunken(machine, instruction, 1 + problem.types.is_complex)
         wide = STREAMED_VECTORS * machine.isa.lanes(problem.types.acc)

@@ -11,7 +11,8 @@ from tilewright.machine.catalog import find_machine
 from tilewright.machine.host import host_machine
 from tilewright.machine.isa_rows import AVX2
 from tilewright.machine.machine import Machine
-from tilewright.macro.prediction import Cycles, Path, Product
+from tilewright.macro.levels import Cycles
+from tilewright.macro.prediction import Path, Product
 from tilewright.ops.gemm.paths import GemmPaths
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import F32
@@ -91,6 +92,40 @@ def test_rows_in_few_sets_are_not_read_in_place() -> None:
     assert paths.chosen(Product.contiguous(20, n, 1000)) is not Path.IN_PLACE
 
 
+#: Measured on a Zen 3 with A transposed (docs/decisions/057-columns-of-a.md): the faster path, a slower one.
+TRANSPOSED: dict[tuple[int, int, int], tuple[Path, Path]] = {
+    (96, 96, 96): (Path.STRIPS, Path.PACKED),
+    (2000, 64, 64): (Path.STRIPS, Path.IN_PLACE),
+    (1000, 32, 1000): (Path.STRIPS, Path.IN_PLACE),
+    (1000, 16, 1000): (Path.IN_PLACE, Path.PACKED),
+    (24, 1000, 1000): (Path.IN_PLACE, Path.STRIPS),
+    (256, 256, 256): (Path.PACKED, Path.STRIPS),
+    (512, 512, 512): (Path.PACKED, Path.STRIPS),
+    (640, 640, 640): (Path.PACKED, Path.STRIPS),
+    (1000, 1000, 1000): (Path.PACKED, Path.STRIPS),
+    (1000, 64, 1000): (Path.PACKED, Path.STRIPS),
+    (2000, 512, 256): (Path.PACKED, Path.STRIPS),
+    (512, 512, 64): (Path.PACKED, Path.STRIPS),
+}
+
+
+def transposed(m: int, n: int, k: int) -> Product:
+    """A product whose A has adjacent rows, as the transpose of a row-major matrix has."""
+    return Product(m, n, k, 1, m, n, 1, n, 1)
+
+
+@pytest.mark.parametrize("sizes", TRANSPOSED, ids=str)
+def test_paths_of_a_transposed_a(sizes: tuple[int, int, int]) -> None:
+    """A is packed where L1 does not keep a line of each depth, and the prediction agrees."""
+    faster, slower = TRANSPOSED[sizes]
+    for problem in (PROBLEM, Gemm(dtype="f32", a="col")):
+        paths = GemmPaths.of(problem, ROWS["avx2"])
+        assert paths.chosen(transposed(*sizes)) is faster
+        if faster is Path.PACKED:
+            predicted = [paths.predict(path, transposed(*sizes)).total for path in (faster, slower)]
+            assert predicted == sorted(predicted)
+
+
 def test_every_path_computes_the_same_bits() -> None:
     """The kernel of one path alone has the bits of the kernel that chooses, whatever the path."""
     import sys
@@ -140,7 +175,7 @@ def test_explain_says_why_a_faster_path_is_not_taken() -> None:
     """A path before the one that is taken lacks something, one behind it was not tried."""
     for m, n, k in ((1, 40, 600), (64, 64, 64), (300, 1000, 400), (2000, 2000, 2000)):
         paths = GemmPaths.of(PROBLEM, host_machine())
-        found = {one.strategy: one for one in paths.considered(Product.contiguous(m, n, k))}
+        found = {one.meaning: one.considered for one in paths.predicted(Product.contiguous(m, n, k))}
         place = [found[path.value].taken for path in paths.all].index(True)
         for number, path in enumerate(paths.all):
             one = found[path.value]

@@ -1,47 +1,23 @@
-"""The run-time part of the library: memory, scratch, the number of threads, and the pool of threads.
-
-The pool is that of Python processes (`threads/pool_code.py`) without Python: threads of the C library run its
-worker loop, started by the first call that is large enough. Nothing here needs an initialiser: all state
-begins as zeros.
-"""
+"""The run-time part of the library: memory, scratch, the number of threads, and the pool of threads."""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Sequence
-
 from tilewright.aot.blas.types import PREFIX
-from tilewright.llvm.build import Callee, Function
-from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
-from tilewright.machine.arch import SystemCalls, find_arch
+from tilewright.llvm.values import INT32, INT64, POINTER, VOID, int32, int64, null
+from tilewright.machine.arch import find_arch
 from tilewright.machine.machine import Machine
-from tilewright.threads.pool import SPIN_US, TEAM_WORK, WAKE_WORK
-from tilewright.threads.pool_code import PoolCode
-from tilewright.threads.pool_memory import FREE, MOST_WORKERS, OPEN, State, WorkerSlot
-from tilewright.threads.pool_system import Wait
+from tilewright.threads.program_pool import MOST_THREADS, ProgramPool
 from tilewright.threads.scratch import HUGE_PAGE
-from tilewright.threads.system_code import CPU_WORDS, FieldAccess
 
-#: The most threads of a call: scratch is reserved, though not used, for each.
-MOST_THREADS = 256
 #: Blocks of scratch that are kept for later calls: as many calls at once need no new memory.
 SCRATCH_SLOTS = 64
-
-#: Variables that limit the number of threads; the least of them counts.
-THREAD_VARIABLES = ("TILEWRIGHT_NUM_THREADS", "OMP_NUM_THREADS")
-#: Where Linux says what share of the CPUs a control group may use: "200000 100000" are two.
-CPU_QUOTA = "/sys/fs/cgroup/cpu.max"
 
 #: Linux, include/uapi/asm-generic/mman-common.h: PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, and
 #: MADV_HUGEPAGE.
 READ_WRITE, PRIVATE_ANONYMOUS, HUGE_PAGES = 3, 0x22, 14
-#: Linux, asm/signal.h: SIG_BLOCK and SIG_SETMASK, and the signals that a thread gets for its own faults.
-BLOCK_SIGNALS, SET_SIGNALS, OWN_SIGNALS = 0, 2, (4, 5, 6, 7, 8, 11, 27)
-#: Words of a sigset_t of any C library.
-SIGNAL_WORDS = 16
 
 
-class RuntimeCode(PoolCode):
+class RuntimeCode(ProgramPool):
     """Emits the functions that the operations and the entries of the library call.
 
     Parameters
@@ -50,76 +26,13 @@ class RuntimeCode(PoolCode):
     scratch_bytes, thread_bytes : scratch of a call of one thread, and what each further one adds.
     """
 
-    prefix = ""
-
     def __init__(self, machine: Machine, scratch_bytes: int, thread_bytes: int) -> None:
-        self.machine = machine
+        super().__init__(machine, PREFIX)
         self.scratch_size = scratch_bytes + (MOST_THREADS - 1) * thread_bytes
-        super().__init__(machine, Wait.FUTEX)
-        self.state = self.data("state", f"[{ctypes.sizeof(State)} x i8] zeroinitializer, align 128")
-        self.count = self.word("threads")
         self.emit_fail()
         self.emit_allocate()
         self.emit_scratch()
-        self.emit_environment()
-        self.limit = self.emit_limit()
         self.emit_set_threads()
-        self.emit_team_open(self.emit_start(), self.emit_after_fork())
-        self.emit_team_close()
-
-    # --- the pool without Python --------------------------------------------------------------------
-
-    def define(
-        self,
-        name: str,
-        result: Type,
-        arguments: Sequence[tuple[str, Type]],
-        *,
-        exported: bool = False,  # noqa: ARG002 - none is exported here
-    ) -> FieldAccess:
-        """A function; those of the pool are used here only."""
-        return super().define(name, result, arguments)
-
-    def system_calls(self) -> SystemCalls:
-        """Those of the target."""
-        found = find_arch(self.machine.triple).system_calls
-        assert found is not None, "a target without a resolver has been refused"
-        return found
-
-    def caller_polls(self, w: FieldAccess, state: Value) -> Value:  # noqa: ARG002 - as any pool
-        """No thread looks for signals."""
-        return int64(0)
-
-    def emit_poll(self) -> Callee:
-        """``poll(team)``: nothing."""
-        w = self.define("poll", VOID, [("team", POINTER)])
-        w.f.ret()
-        return w.f.callee
-
-    # --- data ---------------------------------------------------------------------------------------
-
-    def data(self, name: str, definition: str, linkage: str = "internal global") -> Value:
-        """A global variable."""
-        self.module.declarations.setdefault(name, f"@{name} = {linkage} {definition}")
-        return Value(POINTER, f"@{name}")
-
-    def word(self, name: str) -> Value:
-        """A 64-bit word that begins as 0."""
-        return self.data(name, "i64 0, align 8")
-
-    def text(self, name: str, text: str) -> Value:
-        """A null-terminated string."""
-        escaped = "".join(f"\\{byte:02X}" for byte in text.encode() + b"\0")
-        return self.data(name, f'[{len(text.encode()) + 1} x i8] c"{escaped}"', "private constant")
-
-    def hidden(self, name: str, result: Type, arguments: Sequence[tuple[str, Type]]) -> FieldAccess:
-        """A function for the other objects of the library, which it does not export."""
-        f = self.module.define(f"{PREFIX}_{name}", result, arguments, exported=True)
-        return FieldAccess(f)
-
-    def c_function(self, name: str, result: Type, *arguments: Type) -> Callee:
-        """A function of the C library."""
-        return self.module.declare(name, result, arguments)
 
     # --- memory -------------------------------------------------------------------------------------
 
@@ -138,7 +51,7 @@ class RuntimeCode(PoolCode):
 
     def emit_allocate(self) -> None:
         """``allocate(bytes)``: memory that `free` returns."""
-        f = self.hidden("allocate", POINTER, [("bytes", INT64)]).f
+        f = self.entry("allocate", POINTER, [("bytes", INT64)]).f
         size = f.maximum(f.arguments["bytes"], int64(1))
         found = f.call(self.c_function("malloc", POINTER, INT64), [size])
         with f.when(f.icmp("==", found, null())):
@@ -151,7 +64,7 @@ class RuntimeCode(PoolCode):
         A block is taken out of its slot while a call uses it, so threads share nothing.
         """
         slots = self.data("scratch", f"[{SCRATCH_SLOTS} x i64] zeroinitializer, align 128")
-        f = self.hidden("scratch_take", POINTER, []).f
+        f = self.entry("scratch_take", POINTER, []).f
         with f.loop(int64(0), int64(SCRATCH_SLOTS), int64(1), "slot") as index:
             slot = f.at(slots, f.mul(index, 8))
             with f.when(f.icmp("!=", f.load_acquire(INT64, slot), 0)):
@@ -167,7 +80,7 @@ class RuntimeCode(PoolCode):
         start = f.inttoptr(f.and_(f.add(address, HUGE_PAGE - 1), int64(-HUGE_PAGE)))
         f.call(self.c_function("madvise", INT32, POINTER, INT64, INT32), [start, size, int32(HUGE_PAGES)])
         f.ret(start)
-        f = self.hidden("scratch_give", VOID, [("address", POINTER)]).f
+        f = self.entry("scratch_give", VOID, [("address", POINTER)]).f
         address = f.ptrtoint(f.arguments["address"])
         with f.loop(int64(0), int64(SCRATCH_SLOTS), int64(1), "slot") as index:
             slot = f.at(slots, f.mul(index, 8))
@@ -182,168 +95,12 @@ class RuntimeCode(PoolCode):
 
     # --- the number of threads ----------------------------------------------------------------------
 
-    def emit_environment(self) -> None:
-        """``variable(name, most)``: the least of a bound and a variable, if that is a positive number."""
-        f = self.define("variable", INT64, [("name", POINTER), ("most", INT64)]).f
-        name, most = f.arguments["name"], f.arguments["most"]
-        text = f.call(self.c_function("getenv", POINTER, POINTER), [name])
-        with f.when(f.icmp("==", text, null())):
-            f.ret(most)
-        value = f.call(self.c_function("strtol", INT64, POINTER, POINTER, INT32), [text, null(), int32(10)])
-        with f.when(f.icmp("<=", value, 0)):
-            f.ret(most)
-        f.ret(f.minimum(value, most))
-
-    def quota(self, f: Function, most: Value) -> Value:
-        """The least of a bound and the whole CPUs of the control group's quota, if it has one."""
-        opened = self.module.declare("open", INT32, (POINTER, INT32), variadic=True)
-        file = f.call(opened, [self.text("quota", CPU_QUOTA), int32(0)])
-        buffer, end = f.alloca(INT64, 8, 8), f.alloca(POINTER, 1, 8)
-        with f.once_if(f.icmp(">=", file, 0), [most]) as ((before,), advance):
-            f.store(int64(0), buffer, 8)
-            f.call(self.c_function("read", INT64, INT32, POINTER, INT64), [file, buffer, int64(63)])
-            f.store(int64(0), f.at(buffer, 56), 8)
-            f.call(self.c_function("close", INT32, INT32), [file])
-            number = self.c_function("strtol", INT64, POINTER, POINTER, INT32)
-            share = f.call(number, [buffer, end, int32(10)])  # 0 of "max 100000"
-            period = f.call(number, [f.load(POINTER, end, 8), null(), int32(10)])
-            known = f.and_(f.icmp(">", share, 0), f.icmp(">", period, 0))
-            whole = f.maximum(f.udiv(share, f.maximum(period, int64(1))), int64(1))
-            advance([f.select(known, f.minimum(whole, before), before)])
-        return advance.results[0]
-
-    def emit_limit(self) -> Callee:
-        """``limit()``: threads of a call, found out by the first one."""
-        w = self.define("limit", INT64, [])
-        f = w.f
-        known = f.load_acquire(INT64, self.count)
-        with f.when(f.icmp("!=", known, 0)):
-            f.ret(known)
-        mask = f.alloca(INT64, CPU_WORDS, 8)
-        for index in range(CPU_WORDS):
-            f.store(int64(0), f.at(mask, 8 * index), 8)
-        ask = int64(self.system_calls().sched_getaffinity)
-        f.call(self.system_call(), [ask, int64(0), int64(8 * CPU_WORDS), mask])
-        ones = self.module.declare("llvm.ctpop.i64", INT64, (INT64,))
-        cores = int64(0)
-        for index in range(CPU_WORDS):
-            cores = f.add(cores, f.call(ones, [f.load(INT64, f.at(mask, 8 * index), 8)]))
-        cores = f.minimum(f.maximum(self.quota(f, cores), int64(1)), int64(MOST_THREADS))
-        w.put(cores, self.state, State, "cores")
-        w.put(int(SPIN_US * 1000), self.state, State, "spin_ns")
-        found = self.module.find("variable")
-        assert found is not None
-        threads = cores
-        for name in THREAD_VARIABLES:
-            threads = f.call(found, [self.text(f"name.{name}", name), threads])
-        f.cmpxchg(self.count, int64(0), threads)
-        f.ret(f.load_acquire(INT64, self.count))
-        return f.callee
-
     def emit_set_threads(self) -> None:
         """``set_num_threads(int)`` and ``get_num_threads()``, which programs may call."""
-        f = self.hidden("set_num_threads", VOID, [("count", INT32)]).f
+        f = self.entry("set_num_threads", VOID, [("count", INT32)]).f
         f.call(self.limit, [])
         wanted = f.minimum(f.maximum(f.sext(f.arguments["count"], INT64), int64(1)), int64(MOST_THREADS))
         f.store_release(wanted, self.count)
         f.ret()
-        f = self.hidden("get_num_threads", INT32, []).f
+        f = self.entry("get_num_threads", INT32, []).f
         f.ret(f.trunc(f.call(self.limit, []), INT32))
-
-    # --- teams --------------------------------------------------------------------------------------
-
-    def emit_start(self) -> Callee:
-        """``start(threads)``: starts the workers that are missing; fewer if the system refuses."""
-        work = self.module.find("tw_pool_work")
-        assert work is not None
-        thread = self.define("thread", POINTER, [("slot", POINTER)]).f
-        thread.call(work, [self.state, thread.arguments["slot"]])
-        thread.ret(null())
-        w = self.define("start", VOID, [("threads", INT64)])
-        f, starting = w.f, self.word("starting")
-        started = w.shared(self.state, State, "started")
-        wanted = f.minimum(f.sub(f.arguments["threads"], 1), int64(MOST_WORKERS))
-        with f.when(f.icmp(">=", started, wanted)):
-            f.ret()
-        with f.when(f.not_(f.cmpxchg(starting, int64(0), int64(1)))):
-            f.ret()  # another call starts them; this one takes those that are there
-        create = self.c_function("pthread_create", INT32, POINTER, POINTER, POINTER, POINTER)
-        handle, failed = f.alloca(INT64, 1, 8), f.new_block("failed")
-        before = self.block_signals(f)
-        with f.loop(w.shared(self.state, State, "started"), wanted, int64(1), "worker") as index:
-            slot = w.slot(self.state, index)
-            f.store_release(int64(FREE), w.place(slot, WorkerSlot, "word"))
-            status = f.call(create, [handle, null(), Value(POINTER, thread.callee.text), slot])
-            with f.when(f.icmp("==", status, 0)):
-                f.call(self.c_function("pthread_detach", INT32, INT64), [f.load(INT64, handle, 8)])
-                f.store_release(f.add(index, 1), w.place(self.state, State, "started"))
-            w.branch_if(f.icmp("!=", status, 0), failed)
-        f.jump(failed)
-        f.place(failed)
-        f.call(self.signal_mask(), [int32(SET_SIGNALS), before, null()])
-        f.store_release(int64(0), starting)
-        f.ret()
-        return f.callee
-
-    def block_signals(self, f: Function) -> Value:
-        """Threads that are started here leave the program's signals to its own threads; the mask before."""
-        wanted, before = f.alloca(INT64, SIGNAL_WORDS, 8), f.alloca(INT64, SIGNAL_WORDS, 8)
-        own = sum(1 << (number - 1) for number in OWN_SIGNALS)
-        for index in range(SIGNAL_WORDS):
-            f.store(int64(~own if index == 0 else -1), f.at(wanted, 8 * index), 8)
-        f.call(self.signal_mask(), [int32(BLOCK_SIGNALS), wanted, before])
-        return before
-
-    def signal_mask(self) -> Callee:
-        """The C function that changes the signals that a thread does not take."""
-        return self.c_function("pthread_sigmask", INT32, INT32, POINTER, POINTER)
-
-    def emit_after_fork(self) -> Callee:
-        """``after_fork()``: whether the pool may be used; in the child of a fork it begins anew."""
-        w = self.define("after_fork", INT64, [])
-        f, owner = w.f, self.word("process")
-        here = f.sext(f.call(self.c_function("getpid", INT32), []), INT64)
-        known = f.load_acquire(INT64, owner)
-        with f.when(f.icmp("==", known, here)):
-            f.ret(int64(1))
-        with f.when(f.icmp("==", known, -1)):
-            f.ret(int64(0))  # another thread is at it: this call does without threads
-        with f.when(f.not_(f.cmpxchg(owner, known, int64(-1)))):
-            f.ret(int64(0))
-        with f.when(f.icmp("!=", known, 0)):
-            size = int64(ctypes.sizeof(State) - State.slots.offset)
-            clear = self.c_function("memset", POINTER, POINTER, INT32, INT64)
-            f.call(clear, [w.place(self.state, State, "slots"), int32(0), size])
-            for name in ("started", "active", "awake", "closed_at", "alone_until"):
-                f.store_release(int64(0), w.place(self.state, State, name))
-            f.store_release(int64(0), self.word("starting"))
-        f.store_release(here, owner)
-        f.ret(int64(1))
-        return f.callee
-
-    def emit_team_open(self, start: Callee, after_fork: Callee) -> None:
-        """``team_open(memory, work)``: a team for a call of so many multiply-adds; null for one thread."""
-        f = self.hidden("team_open", POINTER, [("memory", POINTER), ("work", INT64)]).f
-        team, work = f.arguments["memory"], f.arguments["work"]
-        with f.when(f.icmp("<=", work, TEAM_WORK)):
-            f.ret(null())
-        threads = f.call(self.limit, [])
-        with f.when(f.icmp("<=", threads, 1)):
-            f.ret(null())
-        with f.when(f.icmp("==", f.call(after_fork, []), 0)):
-            f.ret(null())
-        f.call(start, [threads])
-        opened = self.module.find(OPEN)
-        assert opened is not None
-        long = f.select(f.icmp(">", work, WAKE_WORK), int64(1), int64(0))
-        f.call(opened, [self.state, team, threads, long])
-        f.ret(team)
-
-    def emit_team_close(self) -> None:
-        """``team_close(team)``, which may be null."""
-        f = self.hidden("team_close", VOID, [("team", POINTER)]).f
-        with f.when(f.icmp("!=", f.arguments["team"], null())):
-            closed = self.module.find("tw_team_close")
-            assert closed is not None
-            f.call(closed, [f.arguments["team"]])
-        f.ret()

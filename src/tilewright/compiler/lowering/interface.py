@@ -76,7 +76,9 @@ def _has_tasks(statement: Statement) -> bool:
 
 
 def scalar_type(program: Program) -> DType:
-    """The type of scalars and of primitives' numbers: the accumulator of the program's first two operands."""
+    """The type of scalars and of primitives' numbers: by default the sums' of the first two operands."""
+    if program.scalar_dtype is not None:
+        return program.scalar_dtype
     a, b = (buffer.dtype for buffer in (program.arguments * 2)[:2])
     if a.is_integer != b.is_integer:  # words of a packed weight, whose elements are converted to A's type
         b = a

@@ -13,6 +13,7 @@ from tilewright.ir.nodes import (
     TileEpilogue,
     TileForm,
     TileMatmul,
+    sums_type,
     upper_bound,
 )
 from tilewright.llvm.values import INT64, Value
@@ -41,7 +42,6 @@ from tilewright.micro.tiles.panels import PanelKernel
 from tilewright.micro.tiles.signature import EntryPoint, StoredWeights, TileSignature, TileStrides
 from tilewright.micro.tiles.transposed_b import TransposedBKernel
 from tilewright.micro.tiles.vector import VectorKernel
-from tilewright.spec.dtype import accumulator
 from tilewright.spec.epilogue import Activation
 
 #: Depths from which C is added to finished sums; before, starting the sums with C saves as much as it waits
@@ -79,7 +79,7 @@ def _micro_kernel(node: TileMatmul, scope: Scope) -> MicroKernel:
     a, b = (Source(scope.dtype(part.buffer), part.interleave > 1) for part in (node.a, node.b))
     if node.stored is not None:
         b = Source(node.stored.elements.value_type(a.dtype), packed=True)
-    instruction = isa.tile(a.dtype, b.dtype)
+    instruction = isa.tile(a.dtype, b.dtype, node.sums)
     adjacent_a = node.a.strides[0] == Constant(instruction.interleave_a)
     adjacent_a = adjacent_a and (isa.broadcast is not Broadcast.MEMORY or instruction.is_matrix_engine)
     c = scope.dtype(node.c.buffer).real
@@ -156,7 +156,7 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
     dispatch = Dispatch(kernel, signature, quick=module.quick)
     if node.finish is None:
         operands["rows"] = scope.integer(node.rows)
-        scope.f.call(dispatch.emit(module), signature.arguments(EntryPoint.ANY_SIZE, operands))
+        dispatch.emit_call(scope.f, operands)
     else:
         scope.f.call(dispatch.emit_whole(module), signature.arguments(EntryPoint.ONE_HEIGHT, operands))
 
@@ -267,7 +267,7 @@ def _adds_c_last(call: TileCall, *, folds_loads: bool) -> bool:
 def _dot(node: TileMatmul, scope: Scope) -> None:
     """A tile of one column: vectors run along the depth."""
     types = [scope.dtype(part.buffer) for part in (node.a, node.b, node.c)]
-    acc = accumulator(types[0].real, types[1].real)
+    acc = sums_type(node, types[0].real, types[1].real)
     a, b, c = (scope.window(window) for window in (node.a, node.b, node.c))
     sizes = scope.integers(node.rows, node.depth)
     scalars = [scope.scalar(value, acc) for value in (node.alpha, node.beta)]
@@ -335,4 +335,4 @@ def takes_steps_in_registers(node: TileMatmul, program: Program, machine: Machin
     if not plain or any(isinstance(one.step, Activation) and not one.step.light for one in node.finish.steps):
         return False
     a, b = (program.buffer(window.buffer).dtype for window in (node.a, node.b))
-    return not machine.isa.tile(a, b).is_matrix_engine
+    return not machine.isa.tile(a, b, node.sums).is_matrix_engine

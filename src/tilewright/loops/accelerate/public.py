@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from tilewright.loops.accelerate.rewrite import FunctionReport, accelerated, report_of
+from tilewright.threads.pool import check_threads
 
 #: Any function; the type is preserved.
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+#: In the place of the function of a decorator with options.
+_LATER: Any = object()
 
 
 class Accelerate:
@@ -16,13 +21,16 @@ class Accelerate:
 
     Nests of ``for i in range(...)`` over elements of NumPy arrays that are matrix products, batched products,
     matrix-vector products, SYRK and SYR2K of a triangle, or contractions of any number of loops become one
-    call each. Everything else in the function is unchanged.
+    call each. Nests of several statements, with at least one product among them, become operations on whole
+    arrays. Everything else in the function is unchanged.
 
     Parameters
     ----------
     function : a function, method, `staticmethod` or `classmethod` whose source is available; or the result of
         ``numba.njit``, whose LLVM IR is searched under the rules of `tilewright opt`: sums of floats need
-        ``fastmath=True``.
+        ``fastmath=True``. Without it, the result is a decorator: ``@tw.accelerate(threads=2)``.
+    threads : threads of a product, at most; None: `tilewright.get_num_threads`. Of a Numba function, products
+        run on one thread. Results do not depend on it.
 
     Returns
     -------
@@ -32,6 +40,8 @@ class Accelerate:
     Raises
     ------
     NotAccelerated : the argument is neither.
+    InvalidThreads : `threads` is not a valid number.
+    ThreadsInNumba : several threads for a Numba function.
     SourceMissing : the source cannot be read.
 
     Notes
@@ -61,10 +71,18 @@ class Accelerate:
     Source: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §4.1.2, for loops in LLVM IR.
     """
 
-    def __call__(self, function: F) -> F:
+    @overload
+    def __call__(self, function: F, *, threads: int | None = None) -> F: ...
+
+    @overload
+    def __call__(self, *, threads: int | None = None) -> Callable[[F], F]: ...
+
+    def __call__(self, function: Any = _LATER, *, threads: int | None = None) -> Any:
         """The function with its nests replaced."""
-        result: F = accelerated(function)
-        return result
+        number = None if threads is None else check_threads("threads", threads)
+        if function is _LATER:
+            return lambda given: accelerated(given, number)
+        return accelerated(function, number)
 
     def report(self, function: Callable[..., Any]) -> FunctionReport:
         """The outcome for each nest: replaced, with `einsum` subscripts, or left, with the reason.

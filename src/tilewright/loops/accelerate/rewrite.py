@@ -6,17 +6,22 @@ import __future__
 import ast
 import inspect
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tilewright.errors import NotAccelerated, SourceMissing
+from tilewright.errors import NotAccelerated, SourceMissing, ThreadsInNumba
 from tilewright.loops.accelerate.numba import REMARKS, is_numba_function, nests_of, recompiled
 from tilewright.loops.nests.nest import MatrixProduct, Refusal
 from tilewright.loops.nests.recognise import contraction
 from tilewright.loops.nests.text import product_text
+from tilewright.loops.python.aliases import separated
 from tilewright.loops.python.calls import NestCall, refusal_of
-from tilewright.loops.python.elements import PythonNest
-from tilewright.loops.python.reader import assigned_names, python_nest
+from tilewright.loops.python.counted_while import range_of
+from tilewright.loops.python.evaluation import NestValues
+from tilewright.loops.python.guards import MOST_CONDITIONS
+from tilewright.loops.python.reader import STATEMENTS, assigned_names, nest_tests, python_nest
+from tilewright.loops.python.vector_call import VectorCall, vector_call
+from tilewright.loops.python.versions import ChosenCall, outcomes_of
 from tilewright.records import dataclass
 
 #: The variable in which a rewritten function finds its calls.
@@ -42,7 +47,7 @@ class NestReport:
     line: int
     subscripts: str
     text: str
-    call: NestCall | None = None
+    call: NestValues | ChosenCall | None = None
 
     @property
     def replaced(self) -> bool:
@@ -76,14 +81,19 @@ class _Source(NamedTuple):
     definition: ast.FunctionDef
 
 
-def accelerated(function: Any) -> Any:
+def accelerated(function: Any, threads: int | None = None) -> Any:
     """The function with its nests replaced; see `tilewright.accelerate`."""
     match function:
         case staticmethod() | classmethod():
-            return type(function)(accelerated(function.__func__))
+            return type(function)(accelerated(function.__func__, threads))
         case types.FunctionType():
-            return function if hasattr(function, REPORT) else _rewritten(function)
+            if not hasattr(function, REPORT):
+                return _rewritten(function, threads)
+            original = getattr(function, "__wrapped__", None)
+            return function if threads is None or original is None else _rewritten(original, threads)
         case _ if is_numba_function(function):
+            if threads not in (None, 1):
+                raise ThreadsInNumba(found=threads)
             return recompiled(function)
         case _:
             raise NotAccelerated(found=type(function).__name__)
@@ -104,7 +114,7 @@ def report_of(function: Any) -> FunctionReport:
     raise NotAccelerated(found=f"{getattr(plain, '__name__', type(plain).__name__)}, as it is")
 
 
-def _rewritten(function: types.FunctionType) -> types.FunctionType:
+def _rewritten(function: types.FunctionType, threads: int | None) -> types.FunctionType:
     reason = _untouchable(function)
     if reason:
         line = function.__code__.co_firstlineno
@@ -112,6 +122,8 @@ def _rewritten(function: types.FunctionType) -> types.FunctionType:
     source = _source(function)
     found = list(_nests(source.definition, function))
     calls = [nest.call for nest in found if nest.call is not None]
+    for call in calls:
+        call.limit_threads(threads)
     report = FunctionReport(sorted(found, key=lambda nest: nest.line))
     if not calls:
         return _reported(function, report)
@@ -172,11 +184,16 @@ def _source(function: types.FunctionType) -> _Source:
 def _nests(definition: ast.FunctionDef, function: types.FunctionType) -> Iterator[NestReport]:
     """Every outermost loop of a function; inside of one that is not replaced, also the loops that are."""
     shared = _declared(definition)
+    counting = _counting(definition)
     waiting: list[tuple[ast.AST, bool]] = [(definition, True)]
     while waiting:
         node, outermost = waiting.pop(0)
-        if isinstance(node, ast.For):
-            result = _nest(node, definition, shared, function.__qualname__)
+        if isinstance(node, ast.For | ast.While):
+            loop = node if isinstance(node, ast.For) else counting.get(id(node))
+            if loop is None:
+                result = NestReport(node.lineno, "", STATEMENTS[ast.While] + _source_line(node, node.lineno))
+            else:
+                result = _nest(loop, node, definition, shared, function.__qualname__)
             if result.replaced or outermost:
                 yield result
             if result.replaced:
@@ -185,6 +202,22 @@ def _nests(definition: ast.FunctionDef, function: types.FunctionType) -> Iterato
         nested = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda)
         if node is definition or not nested:
             waiting += [(child, outermost) for child in ast.iter_child_nodes(node)]
+
+
+def _counting(definition: ast.FunctionDef) -> dict[int, ast.For]:
+    """The `while` loops of a function that count, by identity, as loops over ranges."""
+    found = {}
+    for node in ast.walk(definition):
+        for part in ("body", "orelse", "finalbody"):
+            body = getattr(node, part, None)
+            statements: list[ast.stmt] = body if isinstance(body, list) else []
+            for place, statement in enumerate(statements):
+                if not isinstance(statement, ast.While):
+                    continue
+                made = range_of(separated(statements[:place]), statement)
+                if made is not None:
+                    found[id(statement)] = made.loop
+    return found
 
 
 def _declared(definition: ast.FunctionDef) -> frozenset[str]:
@@ -206,45 +239,105 @@ def _declared(definition: ast.FunctionDef) -> frozenset[str]:
     return frozenset(shared)
 
 
-def _nest(node: ast.For, definition: ast.FunctionDef, shared: frozenset[str], name: str) -> NestReport:
-    """The outcome for one loop and its body."""
-    nest = python_nest(node, name)
-    found = contraction(nest.loop)
-    read = _read_elsewhere(definition, node)
-    left = sorted((nest.assigned | nest.undone) & (read | shared))
-    if isinstance(found, Refusal) and len(left) == 1 and not set(left) & shared:
-        again = python_nest(node, name, frozenset(left))
-        second = contraction(again.loop)
-        if isinstance(second, MatrixProduct) and second.c.memory.name == left[0]:
-            nest, found, left = again, second, []
-    if isinstance(found, Refusal):
-        at = "" if found.where.line in (None, node.lineno) else f", in line {found.where.line}"
-        return NestReport(node.lineno, "", found.reason + at)
-    variables = {variable.name for variable in nest.variables}
-    if left or variables & shared or shared & {"locals", "vars", "eval", "exec"}:
-        names = ", ".join(left or sorted(variables & shared) or ["all variables"])
-        return NestReport(node.lineno, "", f"leaves {names} for other code to read")
-    if reason := refusal_of(nest, found):
+def _nest(
+    loop: ast.For, node: ast.For | ast.While, definition: ast.FunctionDef, shared: frozenset[str], name: str
+) -> NestReport:
+    """The outcome for one loop and its body; `node` is the loop as it is written."""
+    around = _Around(definition, node, shared, name)
+    tests = nest_tests(loop)
+    if not tests:
+        return around.report(loop, {})
+    if len(tests) > MOST_CONDITIONS:
+        reason = f"has {len(tests)} conditions, of which {MOST_CONDITIONS} may choose what it computes"
         return NestReport(node.lineno, "", reason)
-    return _replacement(node, nest, found)
+    found = {met: around.report(loop, dict(zip(tests, met, strict=True))) for met in outcomes_of(len(tests))}
+    calls = {met: one.call for met, one in found.items() if isinstance(one.call, NestValues)}
+    first = next((one for one in found.values() if one.replaced), None)
+    if first is None or not calls:
+        return next(iter(found.values()))
+    names = set(next(iter(calls.values())).results)
+    calls = {met: call for met, call in calls.items() if set(call.results) == names}
+    text = "; or ".join(dict.fromkeys(found[met].text for met in calls))
+    chosen = ChosenCall(tests, calls)
+    return NestReport(node.lineno, chosen.subscripts, f"{text}; by {', '.join(tests)}", chosen)
 
 
-def _replacement(node: ast.For, nest: PythonNest, found: MatrixProduct) -> NestReport:
-    call = NestCall(nest, found)
-    return NestReport(node.lineno, call.subscripts, product_text(found), call)
+class _Around(NamedTuple):
+    """The surroundings of a nest: its function, the loop as written, names that others read, a name."""
+
+    definition: ast.FunctionDef
+    node: ast.For | ast.While
+    shared: frozenset[str]
+    name: str
+
+    def report(self, loop: ast.For, outcomes: dict[str, bool]) -> NestReport:
+        """The outcome for a nest whose conditions have some outcomes."""
+        node, shared = self.node, self.shared
+        nest = python_nest(loop, self.name, outcomes=outcomes)
+        found = contraction(nest.loop)
+        read = _read_elsewhere(self.definition, node)
+        left = sorted((nest.assigned | nest.undone) & (read | shared))
+        if isinstance(found, Refusal) and len(left) == 1 and not set(left) & shared:
+            again = python_nest(loop, self.name, frozenset(left), outcomes)
+            second = contraction(again.loop)
+            if isinstance(second, MatrixProduct) and second.c.memory.name == left[0]:
+                nest, found, left = again, second, []
+        call: NestValues | None = None
+        if isinstance(found, Refusal) or (reason := refusal_of(nest, found)):
+            several = vector_call(nest)
+            if isinstance(several, VectorCall):
+                call = several
+            elif isinstance(found, Refusal):
+                return NestReport(node.lineno, "", found.reason + _source_line(node, found.where.line))
+            else:
+                return NestReport(node.lineno, "", reason)
+        variables = {variable.name for variable in nest.variables}
+        if left or variables & shared or shared & {"locals", "vars", "eval", "exec"}:
+            names = ", ".join(left or sorted(variables & shared) or ["all variables"])
+            return NestReport(node.lineno, "", f"leaves {names} for other code to read")
+        nest.node = node
+        if isinstance(call, VectorCall):
+            return NestReport(node.lineno, call.subscripts, call.text, call)
+        assert isinstance(found, MatrixProduct)
+        call = NestCall(nest, found)
+        return NestReport(node.lineno, call.subscripts, product_text(found), call)
 
 
-def _read_elsewhere(definition: ast.FunctionDef, node: ast.For) -> frozenset[str]:
-    """Names that the function reads outside of a loop, except in other nests that are products."""
+def _source_line(node: ast.stmt, line: int | None) -> str:
+    """The end of a reason: the line that it is about, and the statement in it."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.stmt) and part.lineno == line:
+            return f", in line {line}: {ast.unparse(part).splitlines()[0]}"
+    return "" if line in (None, node.lineno) else f", in line {line}"
+
+
+def _read_elsewhere(definition: ast.FunctionDef, node: ast.stmt) -> frozenset[str]:
+    """Names that the function reads outside of a loop, except in other nests that are products.
+
+    The variable of another loop is not read from here in that loop.
+    """
     inside = {id(child) for child in ast.walk(node)}
+    own: set[int] = set()
     for other in ast.walk(definition):
         match other:
             case ast.For() if id(other) not in inside and _is_product(other):
                 inside |= {id(child) for child in ast.walk(other)}
+            case ast.For(target=target) if all(child is not node for child in ast.walk(other)):
+                own |= _named(other.body, assigned_names(target))
+            case ast.GeneratorExp() | ast.ListComp() | ast.SetComp():
+                targets = frozenset().union(*(assigned_names(part.target) for part in other.generators))
+                own |= _named([other.elt, *other.generators], targets)
             case _:
                 continue
+    inside |= own
     names = (n for n in ast.walk(definition) if isinstance(n, ast.Name) and id(n) not in inside)
     return frozenset(n.id for n in names if isinstance(n.ctx, ast.Load)) | _augmented(definition, inside)
+
+
+def _named(parts: Sequence[ast.AST], names: frozenset[str]) -> set[int]:
+    """The identities of some names in statements."""
+    found = (one for part in parts for one in ast.walk(part) if isinstance(one, ast.Name))
+    return {id(one) for one in found if one.id in names}
 
 
 def _is_product(node: ast.For) -> bool:
@@ -272,11 +365,18 @@ class _Replace(ast.NodeTransformer):
             i, j, k = done
     """
 
-    def __init__(self, calls: dict[int, tuple[int, NestCall]]) -> None:
+    def __init__(self, calls: dict[int, tuple[int, NestValues | ChosenCall]]) -> None:
         self.calls = calls
 
     def visit_For(self, node: ast.For) -> Any:
         """Rewrite a nest that is replaced, and search others."""
+        return self._with_call(node)
+
+    def visit_While(self, node: ast.While) -> Any:
+        """As for other loops."""
+        return self._with_call(node)
+
+    def _with_call(self, node: ast.For | ast.While) -> Any:
         if id(node) not in self.calls:
             return self.generic_visit(node)
         number, call = self.calls[id(node)]

@@ -39,6 +39,7 @@ _UNSIGNED = {I8: U8}
 _DECIMAL = re.compile(r"-?\d+(?:\.\d*(?:e[+-]?\d+)?)?$")
 _HEXADECIMAL = re.compile(r"(f?)0x([HR]?)([0-9A-Fa-f]+)$")
 _FUSED = re.compile(r"@llvm\.(?:fmuladd|fma)\.\w+$")
+_EXTREME = re.compile(r"@llvm\.(max|min)num\.f(?:32|64)$")
 _ROOT = re.compile(r"@llvm\.sqrt\.f(?:32|64)$")
 #: Instructions of one tree, at most: far more than a product needs, and still fast.
 LARGEST_TREE = 64
@@ -277,11 +278,28 @@ class Values:
             return Unreadable("chooses between values", self.where(instruction))
         operands = (*test.operands, *instruction.operands[1:])
         left, right, then, otherwise = (self._of(*operand, at) for operand in operands)
-        return Choice(test.predicate, left, right, then, otherwise, self.where(instruction))
+        free = _is_free(test) or _is_free(instruction)
+        return Choice(test.predicate, left, right, then, otherwise, self.where(instruction), free)
+
+    def _extreme(self, instruction: Instruction, relation: str, at: NaturalLoop) -> Value:
+        """The larger or the smaller one of two floats; the other one where one is NaN.
+
+        A comparison with NaN fails, and so chooses a number that is not NaN on the right.
+        """
+        left, right = (self._of(*operand, at) for operand in instruction.operands)
+        if isinstance(left, Number):
+            left, right = right, left
+        number = isinstance(right, Number) and right.value == right.value
+        if not (number or _is_free(instruction)):
+            return Unreadable(f"calls {instruction.callee}", self.where(instruction))
+        return Choice(relation, left, right, left, right, self.where(instruction), _is_free(instruction))
 
     def _call(self, instruction: Instruction, at: NaturalLoop) -> Value:
         if _ROOT.match(instruction.callee):
             return SquareRoot(self._of(*instruction.operands[0], at), self.where(instruction))
+        extreme = _EXTREME.match(instruction.callee)
+        if extreme is not None:
+            return self._extreme(instruction, "ogt" if extreme[1] == "max" else "olt", at)
         if not _FUSED.match(instruction.callee):
             return Unreadable(f"calls {instruction.callee}", self.where(instruction))
         left, right, addend = (self._of(*operand, at) for operand in instruction.operands)
@@ -297,6 +315,11 @@ class Values:
     def may_contract(self, instruction: Instruction) -> bool:
         """Whether a product may stay unrounded in a sum."""
         return instruction.opcode == "mul" or self._reassociates or "contract" in instruction.flags
+
+
+def _is_free(instruction: Instruction) -> bool:
+    """Whether results for NaN do not count, nor do the signs of zeros."""
+    return {"nnan", "nsz"} <= instruction.flags
 
 
 _WORDS = {

@@ -8,6 +8,7 @@ from dataclasses import replace
 from tilewright.loops.nests.dependences import Arrays, Order, Touched, boxed, single
 from tilewright.loops.nests.effects import LoadedElement, Range, Refused, Store, SumOfTerms, Term, effects
 from tilewright.loops.nests.factorise import factorisation
+from tilewright.loops.nests.finishing import finished
 from tilewright.loops.nests.nest import (
     Access,
     Condition,
@@ -68,7 +69,7 @@ class _Distributor:
     def run(self) -> Distribution:
         """The steps, or `Refused`."""
         blocks = factorisation(self.stores, self.nest.extent, self.fresh, self.arrays)
-        steps = self._steps(self._ordered()) if blocks is None else (blocks,)
+        steps = finished(tuple(self._steps(self._ordered())) if blocks is None else (blocks,))
         found = Distribution(tuple(steps), tuple(self._guards()), tuple(self._conditions()), self.nest.where)
         if not found.products:
             raise Refused(self.nest.where, "has several statements, none of which is a product")

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from tilewright.loops.nests.nest import (
     Access,
+    Applied,
     Assign,
     Cell,
     Choice,
@@ -324,6 +325,8 @@ class _Reader:
                 raise Refused(place, "computes square roots")
             case Choice(where=place):
                 raise Refused(place, "chooses between values")
+            case Applied(function=function, where=place):
+                raise Refused(place, f"calls {function}")
             case Unreadable(reason=reason, where=place):
                 raise Refused(place, reason)
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
+from tilewright.spec.epilogue import Step
 from tilewright.spec.roles import DimensionRole
 
 
@@ -169,6 +170,7 @@ class Choice:
     Attributes
     ----------
     relation : as LLVM names that of floats: "ogt", "ult".
+    free : the language permits any result where an operand is NaN, and either sign of zero.
     """
 
     relation: str
@@ -176,6 +178,16 @@ class Choice:
     right: Value
     then: Value
     otherwise: Value
+    where: Where = field(compare=False)
+    free: bool = False
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A function of values, such as the exponential function, by its name in NumPy."""
+
+    function: str
+    operands: tuple[Value, ...]
     where: Where = field(compare=False)
 
 
@@ -188,7 +200,7 @@ class Unreadable:
 
 
 #: Values that no sum of products contains, but that may be computed from one, element by element.
-Pointwise: TypeAlias = Quotient | SquareRoot | Choice
+Pointwise: TypeAlias = Quotient | SquareRoot | Choice | Applied
 
 Value: TypeAlias = (
     Load | Read | Number | InvariantScalar | Sum | Times | Minus | Conversion | Pointwise | Unreadable
@@ -221,6 +233,11 @@ class Bound:
 
     span: Polynomial
     step: int = 1
+
+    @property
+    def last(self) -> Polynomial:
+        """What the last index does not exceed: it is this for a step of 1."""
+        return self.span - 1
 
     def __str__(self) -> str:
         return str(self.span) if self.step == 1 else f"ceil(({self.span}) / {self.step})"
@@ -355,6 +372,23 @@ class Factor:
         return self.number == 1 and not self.scalars
 
 
+@dataclass(frozen=True)
+class FinishingStep:
+    """A step on the finished sum of each element of C, before it is stored.
+
+    Attributes
+    ----------
+    step : with M dimensions as rows, and N dimensions as columns.
+    operand : the matrix, vector or number that it reads, if it reads one.
+    rows, columns : bytes from one element of the operand to the next.
+    """
+
+    step: Step
+    operand: MatrixOperand | Factor | None = None
+    rows: Polynomial = Polynomial()
+    columns: Polynomial = Polynomial()
+
+
 class TriangularPart(Enum):
     """The triangle of a symmetric C that a nest computes, diagonal included."""
 
@@ -377,6 +411,7 @@ class MatrixProduct:
     beta : 0 if C is overwritten, 1 if the product is added to it.
     acc : type of the program's partial sums; None if it is known at run time only.
     conditions : what must be checked at run time.
+    finish : what is done to alpha * sums + beta * C before it is stored.
     """
 
     a: MatrixOperand
@@ -390,3 +425,4 @@ class MatrixProduct:
     where: Where
     triangle: TriangularPart | None = None
     second: tuple[MatrixOperand, MatrixOperand] | None = None
+    finish: tuple[FinishingStep, ...] = ()

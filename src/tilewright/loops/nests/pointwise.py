@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tilewright.loops.nests.nest import (
     Access,
+    Applied,
     Cell,
     Choice,
     Conversion,
@@ -46,6 +47,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return (inner,)
         case Choice():
             return value.left, value.right, value.then, value.otherwise
+        case Applied(operands=operands):
+            return operands
         case _:
             return ()
 
@@ -83,5 +86,9 @@ def _replaced(value: Value, held: Load) -> Value | None:
             if not (left and right and then and otherwise):
                 return None
             return replace(value, left=left, right=right, then=then, otherwise=otherwise)
+        case Applied(operands=operands):
+            parts = [_replaced(part, held) for part in operands]
+            found = tuple(part for part in parts if part is not None)
+            return replace(value, operands=found) if len(found) == len(parts) else None
         case _:
             return None

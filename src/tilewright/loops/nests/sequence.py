@@ -21,10 +21,16 @@ from tilewright.records import dataclass
 
 @dataclass(frozen=True)
 class ProductStep:
-    """A product, and loops that compute the same where no kernel does."""
+    """A product, and loops that compute the same where no kernel does.
+
+    Attributes
+    ----------
+    parts : of a product with finishing steps, what it was made of: a product without, and loops.
+    """
 
     product: MatrixProduct
     loops: tuple[Statement, ...]
+    parts: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.loops.nests.nest import Factor, MatrixOperand, MatrixProduct, ProductDimension
+from tilewright.loops.nests.nest import (
+    Factor,
+    FinishingStep,
+    MatrixOperand,
+    MatrixProduct,
+    ProductDimension,
+)
 from tilewright.loops.nests.polynomial import Polynomial
+from tilewright.spec.epilogue import Scale
 from tilewright.spec.roles import DimensionRole
 
 #: Roles in the order of subscripts, with their letters.
@@ -62,7 +69,20 @@ def product_text(product: MatrixProduct, order: SubscriptOrder = role_order) -> 
     sign = "+=" if product.beta.is_one else "="
     sizes = ", ".join(f"{name}={dimension.extent}" for dimension, name in names)
     side = "" if product.triangle is None else f", {product.triangle.value} triangle"
-    return f"{c} {sign} {kept}{' + '.join(products)}, {sizes}{side}"
+    steps = ", then " + ", ".join(map(_step_text, product.finish)) if product.finish else ""
+    return f"{c} {sign} {kept}{' + '.join(products)}, {sizes}{side}{steps}"
+
+
+def _step_text(one: FinishingStep) -> str:
+    """A finishing step: ``+ bias``, ``* 0.5``, ``relu``."""
+    sign = "*" if isinstance(one.step, Scale) else "+"
+    match one.operand:
+        case None:
+            return str(one.step)
+        case MatrixOperand(memory=memory):
+            return f"{sign} {memory.name}"
+        case Factor() as factor:
+            return f"{sign} {_times(factor) or factor.number}"
 
 
 def _names(product: MatrixProduct) -> list[tuple[ProductDimension, str]]:

@@ -7,8 +7,9 @@ from enum import Enum
 
 from tilewright.errors import InvalidChoice, shown
 from tilewright.loops.nests.nest import Where
-from tilewright.loops.splice.calls import PanelAllocator
+from tilewright.loops.splice.context import PanelAllocator
 from tilewright.loops.splice.plan import ProductStrategy
+from tilewright.loops.splice.threads import ThreadSource
 from tilewright.machine.machine import Machine
 from tilewright.records import dataclass
 
@@ -41,6 +42,7 @@ class ProductOptions:
     l2_bytes, l3_bytes : cache sizes that replace those of the machine.
     assume_reassociation : permit reassociation and contraction of floating-point sums even if the program
         does not.
+    threads : whose threads run large products: nobody's, those of the program's OpenMP, or a pool's.
     arena : a function of the program, ``void *name(int64_t bytes)``, whose memory kernels use for panels
         until the next call; if it returns null, the loops run. None: malloc and free.
 
@@ -55,6 +57,7 @@ class ProductOptions:
     l3_bytes: int | None = None
     assume_reassociation: bool = False
     arena: str | None = None
+    threads: ThreadSource = ThreadSource.OFF
 
     def __post_init__(self) -> None:
         if self.arena is not None and not _SYMBOL.fullmatch(self.arena):

@@ -62,7 +62,9 @@ def rewrite(module: Any, target_machine: Any, options: ProductOptions) -> Rewrit
 def replace_products(text: str, options: ProductOptions) -> Rewritten:
     """Replace the products in a module given as text, whose loops are in canonical form."""
     module = read_module(text)
-    splicer = Splicer(module.triple, module.datalayout, text, options.strategy, options.memory)
+    splicer = Splicer(
+        module.triple, module.datalayout, text, options.strategy, options.memory, options.threads
+    )
     remarks: list[Remark] = []
     bodies: dict[str, Sequence[str]] = {}
     for name, function in module.functions.items():

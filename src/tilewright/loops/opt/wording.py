@@ -27,7 +27,7 @@ def reason(root: Root, refusal: Refusal) -> str:
     names = _index_names(root)
     text = _INDEX.sub(lambda found: names.get(found[0], found[0]), _in_source(root, refusal.reason))
     if refusal.reason != NO_ELEMENTS and is_optimised(root):
-        text += "; a compiler has unrolled or vectorised it before (see docs/loops.md)"
+        text += "; a compiler has unrolled or vectorised it before (see docs/reference/loops.md)"
     return text if refusal.where.line in (root.where.line, None) else f"{text} (line {refusal.where.line})"
 
 

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import builtins
-import inspect
-import logging
 import math
-import types
-from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,12 +10,12 @@ from numpy.typing import NDArray
 
 from tilewright.cached import cached_property
 from tilewright.calls.operands import overlaps_itself
-from tilewright.errors import TilewrightError
 from tilewright.loops.nests.effects import effects
 from tilewright.loops.nests.names import accesses
-from tilewright.loops.nests.nest import Access, Extent, Factor, MatrixProduct, TriangularPart
-from tilewright.loops.nests.polynomial import Polynomial, Symbol
+from tilewright.loops.nests.nest import Access, Factor, MatrixProduct, TriangularPart
+from tilewright.loops.nests.polynomial import Symbol
 from tilewright.loops.python.elements import PythonNest
+from tilewright.loops.python.evaluation import NestValues, extent_text, polynomial_text
 from tilewright.loops.python.views import AsWritten, AxisPlan, operand_plan
 from tilewright.ops.einsum.public import einsum
 from tilewright.ops.matmul.public import matmul
@@ -40,36 +34,22 @@ SMALL_RESULT = 2**18
 OVERLAP_WORK: Any = 10_000
 #: Kinds of dtypes that are supported: integers, floats and complex numbers.
 INTEGERS, FLOATS = "iu", "fc"
-#: Attributes that are read without checking how their class defines them.
-PLAIN_ATTRIBUTES = frozenset({"shape", "ndim", "size", "strides"})
-#: Attribute lookups that cannot be overridden per attribute.
-PLAIN_LOOKUPS: tuple[object, ...] = (object.__getattribute__, types.ModuleType.__getattribute__)
 #: Letters for dimensions whose loop variables are longer than one letter.
 LETTERS = "ijklmnpqrstuvwxyzabcdefgho"
 
-logger = logging.getLogger("tilewright.loops")
 
+class NestCall(NestValues):
+    """The call that replaces a nest that is one product.
 
-class NestCall:
-    """The call that replaces a nest: ``call(names...)`` returns the values that the nest assigns, or None.
-
-    Attributes
-    ----------
-    names : local and global variables whose values are its arguments.
-    results : variables whose values it returns: loop variables, then the accumulator.
-    last_reason : why the loops ran as written, the last time they did.
+    It has beside `NestValues` the `product`, and returns the value of a sum in a variable last.
     """
 
     def __init__(self, nest: PythonNest, product: MatrixProduct) -> None:
-        self.nest, self.product = nest, product
-        self.last_reason = ""
+        super().__init__(nest)
+        self.product = product
         self._types: dict[tuple[Any, ...], np.dtype[Any]] = {}
         self.kept = next((name for name in nest.kept if nest.arrays.get(name) == 0), None)
         self.dimensions = product.dimensions
-        expressions = [*map(_parsed, nest.arrays), *nest.integers.values(), *nest.scalars.values()]
-        found = {n.id for e in expressions for n in ast.walk(e) if isinstance(n, ast.Name)}
-        self.names = tuple(sorted(found | nest.builtins | nest.modules))
-        self.results = tuple(dict.fromkeys(v.name for v in nest.variables))
         if self.kept is not None:
             self.results = (*self.results, self.kept)
         self.a, self.b, self.c = (operand_plan(product, nest, name) for name in "abc")
@@ -87,90 +67,23 @@ class NestCall:
         labels = ["".join(self.letters[n] for n in plan.dimensions) for plan in (self.a, self.b, self.c)]
         return f"{labels[0]},{labels[1]}->{labels[2]}"
 
-    @cached_property
-    def evaluate(self) -> Callable[..., tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]]:
-        """Function from the values of the names to arrays, integers and scalars, in the order of the nest's
-        records.
-        """
-        groups = (map(_parsed, self.nest.arrays), self.nest.integers.values(), self.nest.scalars.values())
-        return _function(self.names, [ast.Tuple(list(group), ast.Load()) for group in groups])
-
-    @cached_property
-    def sizes(self) -> Callable[..., tuple[Any, ...]]:
-        """Function from integers to trip counts, final values, axis offsets and slice length differences."""
-        symbols = {symbol: f"_{number}" for number, symbol in enumerate(self.nest.integers)}
-        last: dict[str, Polynomial] = {}
-        counts, text = [], []
-        indices: dict[Symbol, str] = {}
-        for number, variable in enumerate(self.nest.variables):
-            known = {**symbols, **indices}
-            counts.append(_extent_text(variable.extent, known))
-            indices[variable.index] = f"(c{number} - 1)"
-            text.append(f"c{number} = {counts[-1]}")
-            last[variable.name] = variable.value
-        known = {**symbols, **indices}
+    def groups(self, symbols: dict[Symbol, str]) -> tuple[list[str], list[str]]:
+        """The extents of the dimensions, and for each operand the offsets of its axes."""
         places = [
             f"({''.join(f'{_axis_text(axis, symbols)}, ' for axis in plan.axes)})"
             for plan in (self.a, self.b, self.c)
         ]
-        groups = (
-            [_extent_text(dimension.extent, symbols) for dimension in self.dimensions],
-            [f"c{number}" for number in range(len(counts))],
-            [_text(value, known) for value in last.values()],
-            places,
-            [_text(difference, symbols) for difference in self.nest.differences],
-        )
-        result = ", ".join(f"({''.join(f'{item}, ' for item in group)})" for group in groups)
-        lines = [f"def sizes({', '.join(symbols.values())}):", *text, f"return {result}"]
-        namespace: dict[str, Any] = {"min": min, "max": max}
-        exec(compile("\n    ".join(lines), "<sizes of loops>", "exec"), namespace)  # noqa: S102 (our own text)
-        made: Callable[..., tuple[Any, ...]] = namespace["sizes"]
-        return made
-
-    def __call__(self, *values: Any) -> tuple[Any, ...] | None:
-        """Compute the product; None if the loops must run as written, in which case nothing has changed."""
-        try:
-            return self.run(values)
-        except AsWritten as reason:
-            self.last_reason = str(reason)
-        except (
-            TilewrightError,
-            ArithmeticError,
-            TypeError,
-            ValueError,
-            LookupError,
-            AttributeError,
-        ) as error:
-            self.last_reason = f"{type(error).__name__}: {error}"
-        where = self.nest.loop.where
-        logger.debug(
-            "the loop in %s, line %s, runs as written: %s", where.function, where.line, self.last_reason
-        )
-        return None
+        return [extent_text(dimension.extent, symbols) for dimension in self.dimensions], places
 
     def run(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """As a call, but raises before anything changes if the loops must run as written."""
-        named = dict(zip(self.names, values, strict=True))
-        for name in self.nest.builtins:
-            if named[name] is not getattr(builtins, name):
-                raise AsWritten(f"{name} is not the built-in function")
-        for name in self.nest.modules:
-            if named[name] is not np:
-                raise AsWritten(f"{name} is not NumPy")
-        self.check_attributes(named)
-        arrays, integers, scalars = self.evaluate(*values)
-        for symbol, integer in zip(self.nest.integers, integers, strict=True):
-            if type(integer) is not int and type(integer) is not np.intp:
-                raise AsWritten(f"{symbol} is {type(integer).__name__}, not an int")
-        counts, loops, last, places, differences = self.sizes(*map(int, integers))
-        if any(differences):
-            raise AsWritten("slices differ in length")
-        if min(loops) < 1 or min(counts) < 1:
+        found = self.prepared(values)
+        counts, places = found.groups
+        if min(counts) < 1:
             raise AsWritten("a loop has no iterations")
         if math.prod(counts) < FEWEST_ITERATIONS:
             raise AsWritten("few iterations are faster as written")
-        by_name = dict(zip(self.nest.arrays, arrays, strict=True))
-        factors = dict(zip(self.nest.scalars, scalars, strict=True))
+        by_name, factors, last = found.arrays, found.scalars, found.last
         alpha, beta = (_number(factor, factors) for factor in (self.product.alpha, self.product.beta))
         together = self.check_types(by_name, [*factors.values()])
         a = self.a.view(by_name[self.a.name], counts, places[0])
@@ -182,34 +95,6 @@ class NestCall:
         self.check_memory(a, b, c)
         self.multiply(a, b, c, alpha, beta, together)
         return tuple(last)
-
-    def check_attributes(self, named: dict[str, Any]) -> None:
-        """Check that attributes are not properties, which may return a different value each time."""
-        for path in self._attributes:
-            owner = named[path[0]]
-            for name in path[1:]:
-                found = inspect.getattr_static(owner, name)
-                slot = isinstance(found, types.MemberDescriptorType)
-                if hasattr(type(found), "__get__") and not slot:
-                    raise AsWritten(f"{'.'.join(path)} is a property")
-                lookup: object = type(owner).__getattribute__
-                if not any(lookup is plain for plain in PLAIN_LOOKUPS):
-                    raise AsWritten(f"{type(owner).__name__} computes its attributes")
-                owner = getattr(owner, name)
-
-    @cached_property
-    def _attributes(self) -> tuple[tuple[str, ...], ...]:
-        """Attributes that the nest reads, as names from left to right."""
-        paths = set()
-        texts = [*self.nest.arrays, *(ast.unparse(e) for e in self.nest.integers.values())]
-        for text in [*texts, *(ast.unparse(e) for e in self.nest.scalars.values())]:
-            for node in ast.walk(_parsed(text)):
-                parts = ast.unparse(node).split(".") if isinstance(node, ast.Attribute) else []
-                while parts and parts[-1] in PLAIN_ATTRIBUTES:
-                    parts.pop()
-                if len(parts) > 1 and all(part.isidentifier() for part in parts):
-                    paths.add(tuple(parts))
-        return tuple(sorted(paths))
 
     def check_types(self, arrays: dict[str, Any], scalars: list[Any]) -> np.dtype[Any]:
         """The dtype to compute in, after checking that the loops would compute in the same dtype."""
@@ -359,33 +244,6 @@ def _number(factor: Factor, scalars: dict[Symbol, Any]) -> Any:
     return value
 
 
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
-
-
-def _function(names: Sequence[str], values: list[ast.Tuple]) -> Callable[..., Any]:
-    """A function of the given names that returns the values of expressions."""
-    arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-    body = ast.Expression(ast.Lambda(arguments, ast.Tuple(values, ast.Load())))  # type: ignore[arg-type]
-    code = compile(ast.fix_missing_locations(body), "<names of loops>", "eval")
-    made: Callable[..., Any] = eval(code, {"__builtins__": {}})  # noqa: S307 (expressions of the nest)
-    return made
-
-
-def _text(polynomial: Polynomial, names: dict[Symbol, str] | dict[Symbol, Any]) -> str:
-    """A polynomial as a Python expression."""
-    products = (
-        "*".join([str(coefficient), *(names[symbol] for symbol in monomial)])
-        for monomial, coefficient in polynomial.terms
-    )
-    return f"({' + '.join(products) or '0'})"
-
-
 def _axis_text(axis: AxisPlan, names: dict[Symbol, str]) -> str:
     parts = [axis.start, *(step for _, step in axis.steps)]
-    return f"({''.join(f'{_text(part, names)}, ' for part in parts)})"
-
-
-def _extent_text(extent: Extent, names: dict[Symbol, str]) -> str:
-    bounds = [f"-(-{_text(bound.span, names)} // {bound.step})" for bound in extent.bounds]
-    return bounds[0] if len(bounds) == 1 else f"min({', '.join(bounds)})"
+    return f"({''.join(f'{polynomial_text(part, names)}, ' for part in parts)})"

@@ -1,89 +1,153 @@
-"""`while` loops that count, and loops over the rows of an array, as loops over ranges.
+"""`while` loops that count, as loops over ranges.
 
 Before::
 
-    k = 0                              for i, row in enumerate(A):
-    while k < n:                           y[i] += row[j]
+    k = 0                              for k in range(0, n):
+    while k < n:                           s += A[i, k] * B[k, j]
         s += A[i, k] * B[k, j]
         k += 1
 
-After, for the reader alone; what runs if the nest is not replaced stays as it was written::
-
-    for k in range(0, n):              for i in range(len(A)):
-        s += A[i, k] * B[k, j]             y[i] += A[i][j]
+After, on the right, for the reader alone; what runs if the nest is not replaced stays as it was written.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from copy import deepcopy
+from typing import NamedTuple
+
+from tilewright.loops.python.aliases import bound_names
+from tilewright.loops.python.sequences import minus, plus
+
+#: What the loops made here are marked by, in the place of a type comment: the variable of a `while` loop ends
+#: at its bound, and not at the last value in the loop.
+COUNTER = "counter"
+
+#: Comparisons with their sides exchanged.
+_EXCHANGED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.Gt,
+    ast.Gt: ast.Lt,
+    ast.LtE: ast.GtE,
+    ast.GtE: ast.LtE,
+    ast.NotEq: ast.NotEq,
+}
 
 
-def counted(node: ast.For) -> ast.For:
-    """A copy of a nest in which the loops that this file is about are loops over ranges."""
-    copy = deepcopy(node)
-    _Ranges(copy).visit(copy)
-    return ast.fix_missing_locations(copy)
+class CountingLoop(NamedTuple):
+    """A loop that counts: the assignment that it starts from, and the same as a loop over a range."""
+
+    start: ast.stmt
+    loop: ast.For
 
 
-class _Ranges(ast.NodeTransformer):
-    """Rewrites from the outside in; whatever does not fit stays, and is refused by the reader."""
+class _Step(NamedTuple):
+    """How a body counts: the statements without the step, the step, and whether it comes first."""
 
-    def __init__(self, root: ast.For) -> None:
-        self._root = root
-
-    def visit_For(self, node: ast.For) -> ast.AST:
-        _index_rows(node)
-        node.body = self._statements(node.body)
-        self.generic_visit(node)
-        return node
-
-    def _statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        found: list[ast.stmt] = []
-        for statement in body:
-            before = found[-1] if found else None
-            if isinstance(statement, ast.While) and isinstance(before, ast.Assign):
-                loop = _range_of(before, statement, self._root)
-                if loop is not None:
-                    found[-1] = loop
-                    continue
-            found.append(statement)
-        return found
+    body: list[ast.stmt]
+    step: int
+    first: bool
 
 
-def _range_of(start: ast.Assign, loop: ast.While, root: ast.For) -> ast.For | None:
-    """`k = start` and the `while` behind it as one loop; None if it does anything but count."""
-    match start, loop:
-        case (
-            ast.Assign(targets=[ast.Name(id=name)], value=first),
-            ast.While(
-                test=ast.Compare(
-                    left=ast.Name(id=tested), ops=[ast.Lt() | ast.LtE() as sign], comparators=[stop]
-                ),
-                body=[
-                    *body,
-                    ast.AugAssign(target=ast.Name(id=stepped), op=ast.Add(), value=ast.Constant() as step),
-                ],
-                orelse=[],
-            ),
-        ) if name == tested == stepped and body and type(step.value) is int and step.value > 0:
+def range_of(before: Sequence[ast.stmt], loop: ast.While) -> CountingLoop | None:
+    """The loop over a range that a `while` loop and the start of its counter are; None if it does more.
+
+    Parameters
+    ----------
+    before : the statements before it in the same body.
+    """
+    match loop.test:
+        case ast.Compare(left=ast.Name(id=name), ops=[sign], comparators=[stop]) if _counts(loop, name):
             pass
+        case ast.Compare(left=stop, ops=[other], comparators=[ast.Name(id=name)]) if (
+            type(other) in _EXCHANGED
+        ):
+            sign = _EXCHANGED[type(other)]()
         case _:
             return None
-    inside = ast.Module(body, [])
-    counts = {id(one) for part in (start, loop) for one in ast.walk(part)}
-    elsewhere = any(
-        isinstance(one, ast.Name) and one.id == name and id(one) not in counts for one in ast.walk(root)
-    )
-    if elsewhere or name in _bound(inside) or not _is_fixed(stop, _bound(inside) | {name}):
+    found, start = _step(loop.body, name), _start(before, name)
+    if found is None or start is None or loop.orelse or not found.body:
+        return None
+    inside = ast.Module(found.body, [])
+    changed = bound_names(inside) | {name}
+    if name in bound_names(inside) or not _is_fixed(stop, changed):
         return None
     if any(isinstance(one, ast.Break | ast.Continue | ast.Return) for one in ast.walk(inside)):
         return None
-    if isinstance(sign, ast.LtE):
-        stop = ast.BinOp(stop, ast.Add(), ast.Constant(1))
-    words = [first, stop, *([] if step.value == 1 else [step])]
+    begin = deepcopy(start.value)
+    bounds = _bounds(begin, sign, deepcopy(stop), found)
+    if bounds is None:
+        return None
+    words = [*bounds, *([] if found.step == 1 else [ast.Constant(found.step)])]
     iterable = ast.Call(ast.Name("range", ast.Load()), words, [])
-    return ast.copy_location(ast.For(ast.Name(name, ast.Store()), iterable, body, []), loop)
+    mark = None if found.first else COUNTER
+    made = ast.For(ast.Name(name, ast.Store()), iterable, found.body, [], mark)
+    return CountingLoop(start, ast.fix_missing_locations(ast.copy_location(made, loop)))
+
+
+def _counts(loop: ast.While, name: str) -> bool:
+    return _step(loop.body, name) is not None
+
+
+def _step(body: list[ast.stmt], name: str) -> _Step | None:
+    """The step of a counter at the end or at the beginning of a body."""
+    if len(body) < 2:
+        return None
+    for first, statement, rest in ((False, body[-1], body[:-1]), (True, body[0], body[1:])):
+        match statement:
+            case ast.AugAssign(
+                target=ast.Name(id=stepped), op=ast.Add() | ast.Sub() as sign, value=ast.Constant() as by
+            ):
+                pass
+            case ast.Assign(
+                targets=[ast.Name(id=stepped)],
+                value=ast.BinOp(
+                    left=ast.Name(id=own), op=ast.Add() | ast.Sub() as sign, right=ast.Constant() as by
+                ),
+            ) if own == stepped:
+                pass
+            case _:
+                continue
+        if stepped == name and type(by.value) is int and by.value > 0:
+            return _Step(rest, by.value if isinstance(sign, ast.Add) else -by.value, first)
+    return None
+
+
+def _start(before: Sequence[ast.stmt], name: str) -> ast.Assign | None:
+    """The assignment that a counter starts from, behind which only other names are assigned."""
+    later: set[str] = set()
+    for statement in reversed(before):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=found)], value=value) if found == name:
+                read = {one.id for one in ast.walk(value) if isinstance(one, ast.Name)}
+                return None if read & (later | {name}) else statement
+            case ast.Assign(targets=[ast.Name(id=found)], value=value) if not any(
+                isinstance(one, ast.Name) and one.id == name for one in ast.walk(value)
+            ):
+                later.add(found)
+            case _:
+                return None
+    return None
+
+
+def _bounds(
+    start: ast.expr, sign: ast.cmpop, stop: ast.expr, found: _Step
+) -> tuple[ast.expr, ast.expr] | None:
+    """Start and stop of the range of values that the body sees."""
+    up = found.step > 0
+    one = ast.Constant(1 if up else -1)
+    match sign:
+        case ast.Lt() | ast.Gt() if isinstance(sign, ast.Lt) is up:
+            pass
+        case ast.LtE() | ast.GtE() if isinstance(sign, ast.LtE) is up:
+            stop = minus(stop, ast.Constant(-1 if up else 1))
+        case _:
+            return None
+    if found.first:
+        if abs(found.step) != 1:
+            return None
+        start, stop = plus(start, one), plus(stop, one)
+    return start, stop
 
 
 def _is_fixed(node: ast.expr, changed: frozenset[str]) -> bool:
@@ -93,65 +157,13 @@ def _is_fixed(node: ast.expr, changed: frozenset[str]) -> bool:
             return True
         case ast.Name(id=name):
             return name not in changed
+        case ast.UnaryOp(operand=operand):
+            return _is_fixed(operand, changed)
         case ast.BinOp(left=left, right=right):
             return _is_fixed(left, changed) and _is_fixed(right, changed)
-        case ast.Call(func=ast.Name(id="len"), args=[argument], keywords=[]):
-            return _is_fixed(argument, changed)
+        case ast.Call(func=ast.Name(id="len" | "min" | "max"), args=arguments, keywords=[]):
+            return all(_is_fixed(one, changed) for one in arguments)
         case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=ast.Constant()):
             return _is_fixed(owner, changed)
         case _:
             return False
-
-
-def _index_rows(node: ast.For) -> None:
-    """`for i, row in enumerate(A)` as `for i in range(len(A))`, with A[i] in the place of `row`."""
-    match node:
-        case ast.For(
-            target=ast.Tuple(elts=[ast.Name(id=index), ast.Name(id=row)]),
-            iter=ast.Call(func=ast.Name(id="enumerate"), args=[ast.Name(id=array)], keywords=[]),
-            orelse=[],
-        ):
-            pass
-        case _:
-            return
-    inside = ast.Module(node.body, [])
-    stored = {
-        one.value.id
-        for one in ast.walk(inside)
-        if isinstance(one, ast.Subscript)
-        and not isinstance(one.ctx, ast.Load)
-        and isinstance(one.value, ast.Name)
-    }
-    if {row, array, index} & _bound(inside) or {row, array} & stored or len({row, array, index}) < 3:
-        return
-    node.target = ast.Name(index, ast.Store())
-    length = ast.Call(ast.Name("len", ast.Load()), [ast.Name(array, ast.Load())], [])
-    node.iter = ast.Call(ast.Name("range", ast.Load()), [length], [])
-    _Rows(row, array, index).visit(inside)
-    node.body = inside.body
-
-
-class _Rows(ast.NodeTransformer):
-    """Puts an element of an array in the place of the name that a loop gives to it."""
-
-    def __init__(self, row: str, array: str, index: str) -> None:
-        self._row, self._array, self._index = row, array, index
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        match node:
-            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]) if name == self._row:
-                shape = ast.Attribute(ast.Name(self._array, ast.Load()), "shape", ast.Load())
-                return ast.copy_location(ast.Subscript(shape, ast.Constant(1), ast.Load()), node)
-        return self.generic_visit(node)
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id != self._row:
-            return node
-        names = ast.Name(self._array, ast.Load()), ast.Name(self._index, ast.Load())
-        return ast.copy_location(ast.Subscript(*names, ast.Load()), node)
-
-
-def _bound(node: ast.AST) -> frozenset[str]:
-    """Names that statements bind."""
-    names = (one for one in ast.walk(node) if isinstance(one, ast.Name))
-    return frozenset(name.id for name in names if not isinstance(name.ctx, ast.Load))

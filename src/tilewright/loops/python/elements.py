@@ -13,6 +13,10 @@ from tilewright.records import dataclass
 BUILTINS = frozenset({"range", "len", "min", "max", "sum", "int", "abs"})
 
 
+#: What the indices of loops begin with that slices stand for.
+SLICE = "slice"
+
+
 class NotAnInteger(Exception):
     """An expression is not a polynomial in loop variables; the argument says why."""
 
@@ -36,10 +40,13 @@ class AxisStride(Symbol):
 
 @dataclass(frozen=True)
 class LoopVariable:
-    """A loop variable: its name, and its value in terms of the loop index."""
+    """A loop variable: its name, and its value behind the loop in terms of the last loop index.
+
+    Names that no program has are of loops that the reader made.
+    """
 
     name: str
-    value: Polynomial
+    final: Polynomial
     index: Index
     extent: Extent
 
@@ -67,11 +74,15 @@ class PythonNest:
         therefore treated as elements without subscripts.
     undone : names that have another value after the nest than its loops leave: see counted_while.py.
     builtins, modules : functions of `BUILTINS` that it calls, and names that it uses for NumPy.
+    roots : names that it uses for NumPy or `math`, of which it takes square roots.
     differences : of lengths of slices that must be equal; the record is valid if all are 0.
+    not_negative : the record is valid if none of these is negative.
+    values : the variable of a loop, by its index.
+    counts : trip counts of loops with steps, by symbol: span and step.
     has_floats : whether a number is written with a decimal point.
     """
 
-    node: ast.For
+    node: ast.For | ast.While
     loop: CountedLoop
     variables: list[LoopVariable] = field(default_factory=list)
     arrays: dict[str, int] = field(default_factory=dict)
@@ -82,8 +93,18 @@ class PythonNest:
     kept: frozenset[str] = frozenset()
     builtins: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
+    roots: set[str] = field(default_factory=set)
     differences: list[Polynomial] = field(default_factory=list)
+    not_negative: list[Polynomial] = field(default_factory=list)
+    values: dict[Index, Polynomial] = field(default_factory=dict)
+    counts: dict[Symbol, tuple[Polynomial, int]] = field(default_factory=dict)
     has_floats: bool = False
+
+    def count_of(self, span: Polynomial, step: int) -> Polynomial:
+        """The trip count of a loop with a step, which is no polynomial, as a symbol."""
+        symbol = Symbol(f"ceil(({span}) / {step})")
+        self.counts[symbol] = span, step
+        return Polynomial.of(symbol)
 
 
 class SubscriptReader:
@@ -163,6 +184,9 @@ class SubscriptReader:
             case ast.Call(func=ast.Name(id="len"), args=[ast.Subscript(value=value, slice=ast.Constant())]):
                 self.nest.builtins.add("len")
                 return self.is_invariant(value)
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Call(func=ast.Name(id="range"), args=parts)]):
+                self.nest.builtins |= {"len", "range"}
+                return all(map(self.is_invariant, parts))
             case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]) if name in BUILTINS - {
                 "range",
                 "sum",
@@ -213,7 +237,7 @@ class SubscriptReader:
     def new_part(self, length: Polynomial) -> SliceRange:
         """A new loop for a slice."""
         self.count += 1
-        return SliceRange(Index(f"slice{self.count}"), length)
+        return SliceRange(Index(f"{SLICE} {self.count}"), length)
 
     def element(self, name: str, place: int, axis: ast.Slice, part: SliceRange) -> Polynomial:
         """The subscript of a slice's element in terms of the index of its loop."""

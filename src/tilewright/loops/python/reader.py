@@ -8,11 +8,13 @@ too, named as in the source: ``n``, ``A.shape[0]``, ``self.alpha``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from tilewright.loops.nests.nest import (
     Assign,
+    Bound,
     Cell,
     CountedLoop,
     Extent,
@@ -21,6 +23,7 @@ from tilewright.loops.nests.nest import (
     Minus,
     Number,
     Obstacle,
+    Quotient,
     Read,
     Statement,
     Sum,
@@ -29,15 +32,17 @@ from tilewright.loops.nests.nest import (
     Value,
     Where,
 )
-from tilewright.loops.nests.polynomial import Index, Symbol
-from tilewright.loops.python.counted_while import counted
+from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+from tilewright.loops.python.counted_while import COUNTER
 from tilewright.loops.python.elements import (
     LoopVariable,
     NotAnInteger,
     PythonNest,
-    SubscriptReader,
     slices_of,
 )
+from tilewright.loops.python.functions import FunctionReader
+from tilewright.loops.python.guards import Chosen, Piece, guard_of, pieces, tests_of, with_outcome
+from tilewright.loops.python.plain import PlainLoops, plain_loops
 
 #: Unsupported statements, and their names in refusals.
 STATEMENTS: dict[type[ast.AST], str] = {
@@ -55,7 +60,6 @@ STATEMENTS: dict[type[ast.AST], str] = {
 }
 #: Operators that cannot be part of a sum of products.
 OPERATORS: dict[type[ast.AST], str] = {
-    ast.Div: "divides",
     ast.FloorDiv: "divides",
     ast.Mod: "takes a remainder",
     ast.Pow: "takes a power",
@@ -63,13 +67,23 @@ OPERATORS: dict[type[ast.AST], str] = {
 }
 
 
-def python_nest(node: ast.For, function: str, kept: frozenset[str] = frozenset()) -> PythonNest:
+#: A value that is put where a variable is read, and that has changed before.
+LOST = Unreadable("computes a variable element by element, and changes what it is computed from", Where(""))
+
+
+def python_nest(
+    node: ast.For,
+    function: str,
+    kept: frozenset[str] = frozenset(),
+    outcomes: Mapping[str, bool] | None = None,
+) -> PythonNest:
     r"""The record of a loop and its body.
 
     Parameters
     ----------
     function : its name, for remarks.
     kept : scalar variables that are read after the nest.
+    outcomes : of conditions that are the same for the whole nest, by their text; see `nest_tests`.
 
     Examples
     --------
@@ -78,13 +92,29 @@ def python_nest(node: ast.For, function: str, kept: frozenset[str] = frozenset()
     >>> sorted(nest.arrays), [symbol.name for symbol in nest.integers]
     (['A', 'x', 'y'], ['n', 'len(x)'])
     """
-    plain = counted(node)
+    plain = plain_loops(node)
+    if outcomes:
+        chosen = Chosen(outcomes).visit(plain.loop)
+        assert isinstance(chosen, ast.For)
+        plain.loop = chosen
     reader = _Reader(function, node, plain, kept)
-    statement = reader.loop(plain)
+    statement = reader.loop(plain.loop)
+    if reader.waiting:  # parts of the outermost range
+        assert isinstance(statement, CountedLoop)
+        parts = (*reader.waiting, statement)
+        statement = CountedLoop(reader.new_index("once"), Extent.of(1), parts, statement.where)
+    if isinstance(statement, CountedLoop):
+        statement = reader.with_equal(plain, statement)
     if not isinstance(statement, CountedLoop):
         statement = replace(reader.nest.loop, body=(statement,))
     reader.nest.loop = statement
     return reader.nest
+
+
+def nest_tests(node: ast.For) -> list[str]:
+    """The conditions of a nest that are the same for all of it, as text."""
+    loop = plain_loops(node).loop
+    return tests_of(loop, assigned_names(loop))
 
 
 def assigned_names(node: ast.AST) -> frozenset[str]:
@@ -93,27 +123,44 @@ def assigned_names(node: ast.AST) -> frozenset[str]:
     return frozenset(name.id for name in names if not isinstance(name.ctx, ast.Load))
 
 
-class _Reader(SubscriptReader):
+class _Reader(FunctionReader):
     """Reads the statements of one nest."""
 
-    def __init__(self, function: str, node: ast.For, plain: ast.For, kept: frozenset[str]) -> None:
-        targets = _scalars(plain)
-        # Counters of `while` end at their bound, names of rows at the last row: nobody may read them behind.
-        undone = (_scalars(node) - targets) | (assigned_names(node) - assigned_names(plain))
+    def __init__(self, function: str, node: ast.For, plain: PlainLoops, kept: frozenset[str]) -> None:
+        loop = plain.loop
+        targets = _scalars(loop)
+        # Names of rows end at the last row, those of integers at the last one: nobody may read them behind.
+        undone = assigned_names(node) - assigned_names(loop)
         empty = CountedLoop(Index(""), Extent.of(0), (), Where(function, node.lineno))
         nest = PythonNest(node, empty, assigned=targets, kept=kept, undone=undone)
-        if any(isinstance(one, ast.Name) and one.id == "enumerate" for one in ast.walk(node)):
-            nest.builtins.add("enumerate")
-        super().__init__(function, nest, assigned_names(plain))
-        self.waiting: list[Statement] = []
+        nest.builtins |= plain.builtins
+        super().__init__(function, nest, assigned_names(loop))
+
+    def with_equal(self, plain: PlainLoops, loop: CountedLoop) -> Statement:
+        """A loop after noting which integers must be equal."""
+        found = (self.equal(one, other, loop.where) for one, other in plain.equal)
+        return next((one for one in found if one is not None), loop)
+
+    def equal(self, one: ast.expr, other: ast.expr, where: Where) -> Obstacle | None:
+        """Notes that two integers must be equal, or the loops run as written."""
+        try:
+            difference = self.integer(one) - self.integer(other)
+        except NotAnInteger as reason:
+            return Obstacle(str(reason), where)
+        if difference.indices:
+            return Obstacle("asserts", where)
+        self.nest.differences.append(difference)
+        return None
 
     def body(self, statements: list[ast.stmt]) -> Iterator[Statement]:
+        outer, self.deferred = self.deferred, {}
         for node in statements:
             found = self.statement(node)
-            yield from self.waiting
+            written = [*self.waiting, *([] if found is None else [found])]
             self.waiting.clear()
-            if found is not None:
-                yield found
+            self.forget(written)
+            yield from written
+        self.deferred = dict.fromkeys(outer.keys() | self.deferred.keys(), LOST)
 
     def statement(self, node: ast.stmt) -> Statement | None:
         """Read one statement; loops for sums over generators, which precede it, are appended to `waiting`."""
@@ -126,6 +173,12 @@ class _Reader(SubscriptReader):
                 return self.sliced(node, target, where)
             case ast.For():
                 return self.loop(node)
+            case ast.If(test=ast.Compare(), body=[ast.Assign(targets=[target], value=then)]) if (
+                chosen := self.chosen(node, target, then)
+            ) is not None:
+                return self.assign(target, chosen, where)
+            case ast.Assert(test=ast.Compare(left=one, ops=[ast.Eq()], comparators=[other])):
+                return self.equal(one, other, where)
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 return None
             case ast.Assign(targets=[ast.Name() | ast.Subscript() as target]):
@@ -144,6 +197,8 @@ class _Reader(SubscriptReader):
         """A statement on whole slices as loops over their elements, the last axis innermost."""
         try:
             lengths = self.lengths(target)
+            for length in lengths:
+                self.at_least(length)
         except NotAnInteger as reason:
             return Obstacle(str(reason), where)
         self.parts = [self.new_part(length) for length in lengths]
@@ -155,10 +210,16 @@ class _Reader(SubscriptReader):
         self.parts = []
         return body[0]
 
-    def assign(self, target: ast.expr, value: Value, where: Where) -> Statement:
+    def assign(self, target: ast.expr, value: Value, where: Where) -> Statement | None:
+        """An assignment; None if the value of a variable is put where that is read."""
         try:
             match target:
+                case ast.Name(id=name) if (
+                    name not in self.ranges and name not in self.nest.kept and (self.defers(name, value))
+                ):
+                    return None
                 case ast.Name(id=name) if name not in self.ranges:
+                    self.deferred.pop(name, None)
                     kept = name in self.nest.kept
                     return Assign(self.scalar_access(name, where) if kept else Cell(name), value, where)
                 case ast.Subscript():
@@ -172,42 +233,92 @@ class _Reader(SubscriptReader):
         where = self.where(node)
         match node:
             case ast.For(target=ast.Name(id=name), iter=iterable, orelse=[]):
-                return self.counted(name, iterable, node.body, where)
+                return self.counted(
+                    name, iterable, node.body, where, ends_at_bound=node.type_comment == COUNTER
+                )
             case ast.For(orelse=[]):
                 return Obstacle("has a loop over more than one variable", where)
             case _:
                 return Obstacle("has an else clause after a loop", where)
 
     def counted(
-        self, name: str, iterable: ast.expr, body: list[ast.stmt] | ast.expr, where: Where
+        self,
+        name: str,
+        iterable: ast.expr,
+        body: list[ast.stmt],
+        where: Where,
+        *,
+        ends_at_bound: bool = False,
     ) -> Statement:
-        """A loop over a range; `body` is an expression if the elements of a generator are summed."""
-        match iterable:
-            case ast.Call(func=ast.Name(id="range"), args=[_, *_] as arguments, keywords=[]):
-                self.nest.builtins.add("range")
-            case _:
-                return Obstacle(f"has a loop over {ast.unparse(iterable)}, which is not a range", where)
-        if name in self.ranges or name in self.nest.assigned:
-            return Obstacle(f"assigns the loop variable {name} inside of its loop", where)
-        self.count += 1
-        index = Index(name if all(v.name != name for v in self.nest.variables) else f"{name}'{self.count}")
-        try:
-            extent, value = self.range_of(arguments, index)
-        except NotAnInteger as reason:
-            return Obstacle(str(reason), where)
-        self.ranges[name] = value
-        if isinstance(body, ast.expr):
-            held, added = Cell(f"the sum over {name}"), self.value(body)
-            inner: tuple[Statement, ...] = (
-                *self.waiting,
-                Assign(held, Sum(Read(held), added, reassociates=True), where),
-            )
-            self.waiting.clear()
+        """A loop over a range; the variable of a `while` loop ends at its bound."""
+        opened = self.opened(name, iterable, where)
+        if isinstance(opened, Obstacle):
+            return opened
+        index, extent, value = opened
+        final = value.substitute({index: Polynomial.of(index) + 1}) if ends_at_bound else value
+        if self.conditional or self.may_be_empty(extent):
+            self.nest.undone |= {name}  # nobody knows which iteration was the last one with this loop
         else:
-            self.nest.variables.append(LoopVariable(name, value, index, extent))
-            inner = tuple(self.body(body))
+            self.nest.variables.append(LoopVariable(name, final, index, extent))
+        loops = list(self.pieces(name, index, extent, body, where))
         del self.ranges[name]
-        return CountedLoop(index, extent, inner, where)
+        self.open.pop()
+        self.waiting += loops[:-1]
+        return loops[-1] if loops else CountedLoop(index, extent, (), where)
+
+    def pieces(
+        self, name: str, index: Index, extent: Extent, body: list[ast.stmt], where: Where
+    ) -> Iterator[CountedLoop]:
+        """A loop as several ones, in each of which the conditions on its variable have one outcome."""
+        guard = guard_of(body, name, self.is_known)
+        if guard is None:
+            yield CountedLoop(index, extent, tuple(self.body(body)), where)
+            return
+        try:
+            parts = self.parts_of_range(guard, index, extent)
+        except NotAnInteger as reason:
+            yield CountedLoop(index, extent, (Obstacle(str(reason), self.where(guard)),), where)
+            return
+        self.conditional += 1
+        value, own = self.ranges[name], self.open[-1]
+        for part in parts:
+            inner = self.new_index(name)
+            self.ranges[name] = self.nest.values[inner] = value.substitute({index: part.begin + inner})
+            length = Extent.of(part.end - part.begin)
+            self.open[-1] = (inner, length)
+            found = list(self.pieces(name, inner, length, with_outcome(body, guard, met=part.met), where))
+            yield from (loop for loop in found if loop.body)
+        self.ranges[name], self.open[-1] = value, own
+        self.conditional -= 1
+
+    def parts_of_range(self, guard: ast.If, index: Index, extent: Extent) -> list[Piece]:
+        """Where in a range a condition is met."""
+        found = None
+        match guard.test, extent:
+            case ast.Compare(left=left, ops=[sign], comparators=[right]), Extent(
+                bounds=(Bound(span=count, step=1),)
+            ):
+                with suppress(NotAnInteger):
+                    found = pieces(sign, self.integer(left) - self.integer(right), index, count)
+        if found is None:
+            raise NotAnInteger("has a condition")
+        for part in found:
+            self.at_least(part.begin)
+            self.at_least(part.end - part.begin)
+        return found
+
+    def may_be_empty(self, extent: Extent) -> bool:
+        """Whether a loop has no iterations in the last iteration of those around: ``range(i + 1, n)``."""
+        span = extent.bounds[0].span
+        if not span.indices:
+            return False
+        for index, around in reversed(self.open[:-1]):
+            span = span.substitute({index: around.bounds[0].last})
+        return span.constant is not None and span.constant < 1
+
+    def is_known(self, name: str) -> bool:
+        """Whether a name is a variable of a loop around, or the same for the whole nest."""
+        return name in self.ranges or name not in self.bound
 
     def value(self, node: ast.expr) -> Value:
         """The value of an expression; `Unreadable` if it cannot be part of a sum of products."""
@@ -218,6 +329,8 @@ class _Reader(SubscriptReader):
                 return Number(number)
             case ast.Name(id=name) if name in self.nest.kept:
                 return Load(self.scalar_access(name, where))
+            case ast.Name(id=name) if name in self.deferred:
+                return self.deferred[name]
             case ast.Name(id=name) if name in self.nest.assigned:
                 return Read(Cell(name))
             case ast.Name(id=name) if name in self.ranges:
@@ -233,19 +346,12 @@ class _Reader(SubscriptReader):
                     return Unreadable(str(reason), where)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return Minus(self.value(operand))
-            case ast.BinOp(left=ast.Subscript() as left, op=ast.MatMult(), right=ast.Subscript() as right):
-                return self.dot(left, right)
+            case ast.BinOp() | ast.Call() | ast.IfExp() if (applied := self.applied(node)) is not None:
+                return applied
+            case ast.BinOp() | ast.Call() if (found := self.reduction(node)) is not None:
+                return found
             case ast.BinOp(left=left, op=operator, right=right):
                 return self.combined(self.value(left), operator, self.value(right), node)
-            case ast.Call(func=ast.Name(id="sum"), args=[ast.GeneratorExp() as generator], keywords=[]):
-                return self.summed(generator)
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=module), attr="dot"),
-                args=[ast.Subscript() as left, ast.Subscript() as right],
-                keywords=[],
-            ) if module not in self.bound:
-                self.nest.modules.add(module)
-                return self.dot(left, right)
             case ast.Call(func=function):
                 return Unreadable(f"calls {ast.unparse(function)}", where)
             case _:
@@ -259,41 +365,10 @@ class _Reader(SubscriptReader):
                 return Sum(left, Minus(right), reassociates=True)
             case ast.Mult():
                 return Times(left, right, contracts=True)
+            case ast.Div():
+                return Quotient(left, right, self.where(node))
             case _:
                 return Unreadable(OPERATORS.get(type(operator), "computes with bits"), self.where(node))
-
-    def dot(self, left: ast.Subscript, right: ast.Subscript) -> Value:
-        """``A[i, :] @ B[:, j]`` as a variable that a preceding loop accumulates."""
-        where = self.where(left)
-        if self.parts or len(slices_of(left)) != 1 or len(slices_of(right)) != 1:
-            return Unreadable("multiplies whole matrices", where)
-        try:
-            (length,) = self.lengths(left)
-        except NotAnInteger as reason:
-            return Unreadable(str(reason), where)
-        part = self.new_part(length)
-        self.parts = [part]
-        added = Times(self.value(left), self.value(right), contracts=True)
-        self.parts = []
-        cell = Cell(f"the product in line {left.lineno}")
-        total = Assign(cell, Sum(Read(cell), added, reassociates=True), where)
-        loop = CountedLoop(part.index, Extent.of(part.length), (total,), where)
-        self.waiting += [Assign(cell, Number(0), where), loop]
-        return Read(cell)
-
-    def summed(self, generator: ast.GeneratorExp) -> Value:
-        """``sum(x for k in range(n))`` as a variable that a preceding loop accumulates."""
-        where = self.where(generator)
-        match generator.generators:
-            case [ast.comprehension(target=ast.Name(id=name), iter=iterable, ifs=[], is_async=0)]:
-                outer, self.waiting = self.waiting, []
-                loop = self.counted(name, iterable, generator.elt, where)
-                cell = Cell(f"the sum over {name}")
-                self.nest.builtins.add("sum")
-                self.waiting = [*outer, Assign(cell, Number(0), where), loop]
-                return Read(cell)
-            case _:
-                return Unreadable("sums over more than one range, or over a part of one", where)
 
 
 def _scalars(node: ast.AST) -> frozenset[str]:

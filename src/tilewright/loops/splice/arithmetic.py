@@ -7,14 +7,17 @@ from typing import Protocol
 
 from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
-from tilewright.llvm.values import INT1, INT64, POINTER, Type, Value, int64, memory_type, named_type
+from tilewright.llvm.values import INT1, INT64, POINTER, Type, Value, constant, int64, memory_type, named_type
 from tilewright.loops.llvm.symbols import Computed, IntegerOperation, Reloaded, SsaValue
-from tilewright.loops.nests.nest import Extent, InvariantScalar
+from tilewright.loops.nests.nest import Extent, Factor, InvariantScalar
 from tilewright.loops.nests.polynomial import Polynomial, Symbol
 from tilewright.spec.dtype import DType, find_llvm_type
 
 #: Alignment of loads from program memory: the program's own load may be better aligned, but that is unknown.
 UNKNOWN_ALIGNMENT = 1
+
+#: Sizes are clamped to this before they are multiplied: three of them do not overflow.
+MOST_COUNTED = 1 << 20
 
 _CHECKED = Type("{ i64, i1 }", "")
 
@@ -206,6 +209,19 @@ def scalar_value(invariants: Invariants, scalar: InvariantScalar, to: DType) -> 
     if memory_type(dtype) != value.type:  # conversions take floats of 16 bits as integers
         value = f.bitcast(value, memory_type(dtype))
     return Convert(f, half=False)(value, dtype, to)
+
+
+def factor_value(f: Function, invariants: Invariants, factor: Factor, acc: DType) -> Value:
+    """alpha or beta in the accumulator type."""
+    assert not isinstance(factor.number, complex)
+    found: Value | None = None
+    for scalar in factor.scalars:
+        value = scalar_value(invariants, scalar, acc)
+        found = value if found is None else f.times(found, value)
+    number = constant(acc, factor.number)
+    if found is None:
+        return number
+    return found if factor.number == 1 else f.times(found, number)
 
 
 def quotient(f: Function, left: Value, right: int) -> Value:

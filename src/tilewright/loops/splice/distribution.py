@@ -29,9 +29,8 @@ from tilewright.loops.nests.sequence import (
     StripStep,
     targets,
 )
-from tilewright.loops.splice.arithmetic import Invariants, least, most, symbols_below
+from tilewright.loops.splice.arithmetic import MOST_COUNTED, Invariants, least, most, symbols_below
 from tilewright.loops.splice.calls import (
-    MOST_COUNTED,
     invariants_of,
     named_by,
     named_within,

@@ -26,6 +26,7 @@ class EmbeddedKernel:
     name : its symbol, the only one visible to other modules.
     arguments : names and types, in order.
     scratch_bytes : scratch memory that it takes, aligned to a page, or to a cache line if in the stack frame.
+    thread_bytes : what each further thread of a team adds to that.
     inlined : whether it is inlined into its callers.
     text : the text of its module.
     """
@@ -35,6 +36,12 @@ class EmbeddedKernel:
     scratch_bytes: int
     text: str
     inlined: bool
+    thread_bytes: int = 0
+
+    @property
+    def takes_team(self) -> bool:
+        """Whether it takes a team of threads, which may be null."""
+        return any(name == "team" for name, _ in self.arguments)
 
 
 class Kernels:
@@ -42,19 +49,26 @@ class Kernels:
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
-        self._found: dict[tuple[Problem, Machine, int | None, bool], EmbeddedKernel] = {}
+        self._found: dict[tuple[Problem, Machine, int | None, bool, bool], EmbeddedKernel] = {}
         self._taken: dict[str, EmbeddedKernel] = {}
 
     def find(
-        self, problem: Problem, machine: Machine, depth: int | None = None, *, inlined: bool = False
+        self,
+        problem: Problem,
+        machine: Machine,
+        depth: int | None = None,
+        *,
+        inlined: bool = False,
+        threads: bool = False,
     ) -> EmbeddedKernel:
         """The kernel of a problem on a machine as LLVM IR, for panels up to a given depth.
 
         It is inlined only if its functions have the caller's attributes; functions in streaming mode do not.
+        With `threads`, it takes a team of them if it has parallel loops.
         """
-        key = (problem, machine, depth, inlined)
+        key = (problem, machine, depth, inlined, threads)
         if key not in self._found:
-            self._found[key] = self._make(*key[:3], inlined=inlined)
+            self._found[key] = self._make(*key[:3], inlined=inlined, threads=threads)
         return self._found[key]
 
     def take(self, kernel: EmbeddedKernel) -> None:
@@ -74,7 +88,7 @@ class Kernels:
         return tuple(kernel.text for kernel in self._taken.values() if kernel.inlined is inlined)
 
     def _make(
-        self, problem: Problem, machine: Machine, depth: int | None, *, inlined: bool
+        self, problem: Problem, machine: Machine, depth: int | None, *, inlined: bool, threads: bool
     ) -> EmbeddedKernel:
         name = f"{self._prefix}{len(self._found)}_{kernel_name(problem, machine.isa.name)}"
         state = Compilation(problem, machine, name)
@@ -83,19 +97,21 @@ class Kernels:
             if isinstance(state.blocking, Blocking) and depth is not None:
                 shorter = replace(state.blocking, kc=min(state.blocking.kc, depth))
                 state = state.with_field("blocking", shorter)
-            if stage.name == "nest":
+            if stage.name == "nest" and not threads:
                 state = state.with_field("nest", alone(state.program))
             if stage.name == "llvm":
                 break
         kinds = {line.partition(") ")[2] for line in _DEFINITION.findall(state.llvm)}
         inlined = inlined and len(kinds) == 1
         attributes = "alwaysinline" if inlined else _compiled_for(machine)
+        layout = scratch_layout(state.program)
         return EmbeddedKernel(
             name,
             tuple(signature(state.program)),
-            scratch_layout(state.program).bytes,
+            layout.bytes,
             _DEFINITION.sub(rf"\1 {attributes} {{", state.llvm),
             inlined,
+            layout.thread_bytes,
         )
 
 

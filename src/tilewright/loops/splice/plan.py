@@ -25,6 +25,7 @@ from tilewright.ops.triangular.syr2k_problem import Syr2k, Syrk
 from tilewright.records import dataclass
 from tilewright.spec import problem as spec
 from tilewright.spec.dtype import DType
+from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.problem import Layout, ProductTypes
 from tilewright.spec.roles import DimensionRole
 
@@ -104,6 +105,11 @@ class KernelChoice:
     most_work: int | None = None
 
     @property
+    def is_last(self) -> bool:
+        """Whether it is for any amount of work."""
+        return self.most_work is None
+
+    @property
     def panel_depth(self) -> int | None:
         """Depth limit of its panels if they are in the stack frame, as for kernels of little work."""
         return None if self.most_work is None else FRAME_DEPTH
@@ -179,7 +185,7 @@ def plan(
             whole = _exact(product, matrices, types, sizes)
             several = any(one.role is DimensionRole.K for one in around)
             small = whole is not None and max(whole.m, whole.n, whole.k) <= LARGEST_INTRINSIC
-            if whole is None or several or not (small and types.uniform):
+            if whole is None or several or product.finish or not (small and types.uniform):
                 return Refusal(product.where, NO_INTRINSIC)
             return KernelPlan(product, (KernelChoice(whole),), 0, work, m, n, k, around, intrinsic=True)
         ways, least = _ways(product, matrices, types, sizes, strategy, call_limits(machine.core))
@@ -217,11 +223,13 @@ def _ways(
     if product.triangle is not None:
         return (KernelChoice(_triangle(product, product.triangle, matrices, types)),), limits.triangle
     if strategy in (ProductStrategy.TILING, ProductStrategy.PACKING):
-        return (KernelChoice(_gemm(matrices, types, spec.Strategy(strategy.value))),), 0
-    exact = _exact(product, matrices, types, sizes)
+        epilogue = Epilogue(one.step for one in product.finish)
+        return (KernelChoice(_gemm(matrices, types, spec.Strategy(strategy.value), epilogue)),), 0
+    exact = None if product.finish else _exact(product, matrices, types, sizes)
     if exact is not None:
         return (KernelChoice(exact),), limits.exact
-    near, far = (_gemm(matrices, types, one) for one in (spec.Strategy.TILING, spec.Strategy.AUTO))
+    epilogue = Epilogue(one.step for one in product.finish)
+    near, far = (_gemm(matrices, types, one, epilogue) for one in (spec.Strategy.TILING, spec.Strategy.AUTO))
     streams = _streams(product.dimensions[-1], matrices)
     most = limits.in_place_vector if 1 in sizes[:2] else limits.in_place
     return (KernelChoice(near, most), KernelChoice(far)), limits.vector if streams else limits.kernel
@@ -236,10 +244,21 @@ def _streams(innermost: ProductDimension, matrices: Sequence[KernelMatrix]) -> b
     return stride.constant == dtype.size
 
 
-def _gemm(matrices: Sequence[KernelMatrix], types: ProductTypes, strategy: spec.Strategy) -> Gemm:
+def _gemm(
+    matrices: Sequence[KernelMatrix], types: ProductTypes, strategy: spec.Strategy, epilogue: Epilogue
+) -> Gemm:
     a, b, c = (matrix.layout for matrix in matrices)
     c = _along(matrices, c)
-    return Gemm(dtype=types.a, b_dtype=types.b, out_dtype=types.c, a=a, b=b, c=c, strategy=strategy)
+    return Gemm(
+        dtype=types.a,
+        b_dtype=types.b,
+        out_dtype=types.c,
+        a=a,
+        b=b,
+        c=c,
+        strategy=strategy,
+        epilogue=epilogue,
+    )
 
 
 def _along(matrices: Sequence[KernelMatrix], c: Layout) -> Layout:

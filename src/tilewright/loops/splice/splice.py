@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -13,16 +14,21 @@ from tilewright.llvm.values import INT1
 from tilewright.loops.llvm.symbols import Distributed, Found, NestLocation, SsaValue
 from tilewright.loops.nests.nest import MatrixProduct, Refusal, Where
 from tilewright.loops.nests.polynomial import Polynomial
-from tilewright.loops.splice.calls import Context, PanelAllocator, define_call, define_first, define_value
+from tilewright.loops.nests.sequence import Distribution, ProductStep, Step
+from tilewright.loops.splice.calls import define_call, define_first, define_value
+from tilewright.loops.splice.context import Context, PanelAllocator
 from tilewright.loops.splice.distribution import ProductCall, define_distribution, program_values
 from tilewright.loops.splice.kernels import EmbeddedKernel, Kernels
 from tilewright.loops.splice.matrices import multiply_by_tiles
 from tilewright.loops.splice.plan import FRAME_BYTES, KernelChoice, KernelPlan, ProductStrategy, plan
 from tilewright.loops.splice.table_call import define_table_call
 from tilewright.loops.splice.table_plan import TablePlan, plans
+from tilewright.loops.splice.team_runtime import TeamRuntime, team_runtime
 from tilewright.loops.splice.text import insert_bypass, phis
+from tilewright.loops.splice.threads import ThreadSource
 from tilewright.machine.isa import Lowering
 from tilewright.machine.machine import Machine
+from tilewright.threads.pool import TEAM_WORK
 
 
 class Splicer:
@@ -34,6 +40,7 @@ class Splicer:
     text : the module, which may have been spliced before: existing names are avoided.
     strategy : how products run.
     memory : allocator of packed panels; malloc and free by default.
+    threads : whose threads run products.
     """
 
     def __init__(
@@ -43,8 +50,10 @@ class Splicer:
         text: str = "",
         strategy: ProductStrategy = ProductStrategy.AUTO,
         memory: PanelAllocator | None = None,
+        threads: ThreadSource = ThreadSource.OFF,
     ) -> None:
-        self._strategy, self._memory = strategy, memory or PanelAllocator()
+        self._strategy, self._memory, self._threads = strategy, memory or PanelAllocator(), threads
+        self._teams: TeamRuntime | None = None
         self._module = Module("tilewright", triple, data_layout)
         prefixes = (f"tilewright_{number}_" for number in count())
         self._prefix = next(prefix for prefix in prefixes if f"@{prefix}" not in text)
@@ -73,14 +82,14 @@ class Splicer:
             return planned
         number, self._number = self._number, self._number + 1
         call = f"{self._prefix}product_{number}"
-        taken = self._define(call, planned, machine, Context(attributes, self._memory))
+        taken = self._define(call, planned, machine, self._context(attributes, machine))
         return self._bypassed(lines, found.place, call, taken, found.product.where)
 
     def splice_distribution(
         self, lines: Sequence[str], found: Distributed, machine: Machine, attributes: str = ""
     ) -> list[str] | Refusal:
         """As `splice`, for a nest that several products and loops replace."""
-        distribution = found.distribution
+        distribution = self._without_steps(found.distribution, machine)
         if program_values(distribution) is None:
             return Refusal(
                 distribution.where,
@@ -96,8 +105,9 @@ class Splicer:
             number, self._number = self._number, self._number + 1
             name = f"{self._prefix}product_{number}"
             kernels = self._kernels_of(planned, machine)
-            taken = define_call(self._module, name, planned, kernels, Context(attributes, self._memory))
-            self._machines[name] = machine
+            context = self._context(attributes, machine)
+            taken = define_call(self._module, name, planned, kernels, context)
+            self._compile_new_for(machine)
             calls[product] = ProductCall(Callee(INT1, f"@{name}"), taken)
         if not calls:
             assert refused is not None
@@ -107,6 +117,27 @@ class Splicer:
         taken = define_distribution(self._module, name, distribution, calls, attributes)
         self._machines[name] = machine
         return self._bypassed(lines, found.place, name, taken, distribution.where)
+
+    def _without_steps(self, distribution: Distribution, machine: Machine) -> Distribution:
+        """A distribution whose products have finishing steps only where kernels do."""
+        steps: list[Step] = []
+        for step in distribution.steps:
+            if (
+                isinstance(step, ProductStep)
+                and step.parts
+                and isinstance(plan(step.product, machine, self._strategy), Refusal)
+            ):
+                steps += step.parts
+            else:
+                steps.append(step)
+        return replace(distribution, steps=tuple(steps))
+
+    def _context(self, attributes: str, machine: Machine) -> Context:
+        """What the functions of a product depend on, in a function with these target attributes."""
+        if self._teams is None:
+            self._teams = team_runtime(self._threads, replace(machine, triple=self._module.triple))
+        functions = None if self._teams is None else self._teams.functions
+        return Context(attributes, self._memory, functions)
 
     def _bypassed(
         self,
@@ -143,7 +174,7 @@ class Splicer:
         taken = []
         for name, one in zip(several, planned, strict=True):
             if isinstance(one, TablePlan):
-                kernel = self._kernels.find(one.problem, machine)
+                kernel = self._kernels.find(one.problem, machine, threads=context.teams is not None)
                 self._kernels.take(kernel)
                 taken.append(define_table_call(self._module, (name, self._prefix), one, kernel, context))
             else:
@@ -152,8 +183,12 @@ class Splicer:
             found = define_first(self._module, call, list(zip(several, taken, strict=True)), context)
         else:
             (found,) = taken
-        self._machines |= {name: machine for name in self._module.functions if name not in self._machines}
+        self._compile_new_for(machine)
         return found
+
+    def _compile_new_for(self, machine: Machine) -> None:
+        """Functions without a machine are for this one."""
+        self._machines |= {name: machine for name in self._module.functions if name not in self._machines}
 
     def multiply_by_tiles(
         self, lines: Sequence[str], machine: Machine, *, assume_reassociation: bool
@@ -173,7 +208,11 @@ class Splicer:
             return []
         if self._strategy is ProductStrategy.GENERIC:
             machine = machine.with_lowering(Lowering.GENERIC)
-        found = [(way, self._kernels.find(way.problem, machine, way.panel_depth)) for way in planned.ways]
+        large = self._threads is not ThreadSource.OFF and (planned.work is None or planned.work > TEAM_WORK)
+        found = [
+            (way, self._kernels.find(way.problem, machine, way.panel_depth, threads=large and way.is_last))
+            for way in planned.ways
+        ]
         kept = [one for one in found if one[0].most_work is None or one[1].scratch_bytes <= FRAME_BYTES]
         if planned.work is not None:
             kept = [one for one in kept if one[0].most_work is None or planned.work <= one[0].most_work][:1]
@@ -205,7 +244,10 @@ class Splicer:
 
     def link_kernels(self, module: Any) -> None:
         """Link the kernels after optimisation, which would make them up to 10 % slower."""
-        self._add(module, self._kernels.texts(inlined=False))
+        texts = self._kernels.texts(inlined=False)
+        if self._teams is not None and self._teams.functions.open in self._module.declarations:
+            texts = (*texts, self._teams.text)
+        self._add(module, texts)
 
     def _add(self, module: Any, texts: Sequence[str]) -> None:
         for text in texts:

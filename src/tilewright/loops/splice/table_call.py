@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from tilewright.compiler.interface import SCRATCH_ALIGNMENT
@@ -17,16 +17,14 @@ from tilewright.llvm.values import (
     element_type,
     int64,
     memory_type,
+    null,
     zero,
 )
 from tilewright.loops.llvm.symbols import Reloaded, Rows, SsaValue, split_rows
 from tilewright.loops.nests.nest import Injective, ProductDimension, Within
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
-from tilewright.loops.splice.arithmetic import Invariants, least, symbols_below
+from tilewright.loops.splice.arithmetic import MOST_COUNTED, Invariants, factor_value, least, symbols_below
 from tilewright.loops.splice.calls import (
-    MOST_COUNTED,
-    Context,
-    factor_value,
     invariants_of,
     named_within,
     parameters_of,
@@ -34,11 +32,13 @@ from tilewright.loops.splice.calls import (
     values_of,
 )
 from tilewright.loops.splice.conditions import Conditions
+from tilewright.loops.splice.context import Context, PanelAllocator
 from tilewright.loops.splice.kernels import EmbeddedKernel
 from tilewright.loops.splice.row_conditions import RowConditions
 from tilewright.loops.splice.table_code import ENTRY, TableCode, chunk_of, entry, put
 from tilewright.loops.splice.table_operands import Side, origin_of, row_pointer, sides_of
 from tilewright.loops.splice.table_plan import LocatedOperand, TablePlan, names_row_pointers
+from tilewright.loops.splice.threads import TeamOfCall, team_of_call
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.contraction.tables.nest import TABLES
 from tilewright.ops.contraction.tables.op import choose_tables
@@ -65,10 +65,9 @@ def define_table_call(
     product = plan.product
     symbols = tuple(dict.fromkeys(symbols_below(_named(plan))))
     taken = values_of(symbols)
-    words = (module.attributes, context.attributes)
-    f = module.define(
-        names[0], INT1, parameters_of(taken), exported=True, attributes=" ".join(filter(None, words))
-    )
+    words = (module.attributes, context.attributes, "noinline" if kernel.takes_team else "")
+    attributes = " ".join(filter(None, words))
+    f = module.define(names[0], INT1, parameters_of(taken), exported=True, attributes=attributes)
     invariants = invariants_of(f, taken)
     code = TableCode(module, names[1])
     rows = names_row_pointers(product)
@@ -97,21 +96,35 @@ def define_table_call(
         conditions.require(invariants.exact.right)
         checked.enter_context(f.when(conditions.holds))
         call = _TableCall(f, invariants, plan, counts, code, kernel)
-        memory = context.memory
-        allocate = f.module.declare(memory.allocate, POINTER, (INT64,))
-        block = f.call(allocate, [call.bytes()])
-        with f.when(f.icmp("!=", block, Value(POINTER, "null"))):
-            call.fill(block)
-            holds = call.even()
-            if rows:
-                holds = f.and_(holds, call.rows().hold(reloaded))
-            with f.when(holds):
-                call.write(block)
-            if memory.release is not None:
-                f.call(f.module.declare(memory.release, VOID, (POINTER,)), [block])
-            f.ret(holds)
+        with team_of_call(f, kernel, context.teams, call.work()) as team:
+            holds = _run(call, team, context.memory, reloaded if rows else None)
+        f.ret(holds)
     f.ret(Value(INT1, "false"))
     return taken
+
+
+def _run(
+    call: _TableCall, team: TeamOfCall, memory: PanelAllocator, reloaded: Sequence[Reloaded] | None
+) -> Value:
+    """Fill the tables and run the kernel if they hold; returns whether it ran.
+
+    Parameters
+    ----------
+    reloaded : values in memory that rows behind pointers may not overlap; None if there are no such rows.
+    """
+    f = call.f
+    block = f.call(f.module.declare(memory.allocate, POINTER, (INT64,)), [call.bytes(team)])
+    with f.once_if(f.icmp("!=", block, null()), [Value(INT1, "false")]) as ((_,), advance):
+        call.fill(block, team)
+        holds = call.even()
+        if reloaded is not None:
+            holds = f.and_(holds, call.rows().hold(reloaded))
+        with f.when(holds):
+            call.write(block, team)
+        if memory.release is not None:
+            f.call(f.module.declare(memory.release, VOID, (POINTER,)), [block])
+        advance([holds])
+    return advance.results[0]
 
 
 def _work(f: Function, counts: Mapping[ProductDimension, Value]) -> Value:
@@ -178,6 +191,11 @@ class _TableCall:
             size = self.f.mul(size, self.counts[dimension])
         return size
 
+    def work(self) -> Value:
+        """Multiply-adds of one call of the kernel."""
+        inside = (*self.plan.m, *self.plan.n, *self.plan.k)
+        return _work(self.f, {one: self.counts[one] for one in inside})
+
     def _width(self, letter: str) -> tuple[int, int]:
         """Lanes of a panel, and of its unit: columns are computed in whole vectors."""
         lanes = self.plan.machine.isa.lanes(self.plan.problem.sums)
@@ -224,17 +242,17 @@ class _TableCall:
         most = f.maximum(self.sizes["k"], f.maximum(self._panels["m"], self._panels["n"]))
         return lengths | {"zeros": f.add(most, 1)}
 
-    def bytes(self) -> Value:
+    def bytes(self, team: TeamOfCall) -> Value:
         """Memory of the tables and of the kernel."""
-        total = int64(self._kernel.scratch_bytes + SCRATCH_ALIGNMENT)
+        total = self.f.add(team.scratch_bytes, ENTRY)
         for length in self._lengths().values():
             total = self.f.add(total, self.f.mul(length, ENTRY))
         return total
 
-    def fill(self, block: Value) -> None:
+    def fill(self, block: Value, team: TeamOfCall) -> None:
         """Fill the tables, which begin a page behind the kernel's memory at the latest."""
         f = self.f
-        place = f.at(block, int64(-(-(self._kernel.scratch_bytes + SCRATCH_ALIGNMENT) // ENTRY) * ENTRY))
+        place = f.at(block, f.and_(f.add(team.scratch_bytes, ENTRY - 1), int64(-ENTRY)))
         for name, length in self._lengths().items():
             self.tables[name] = place
             place = f.at(place, f.mul(length, ENTRY))
@@ -290,7 +308,7 @@ class _TableCall:
         """Whether all offsets are whole elements."""
         return self.f.icmp("==", self.f.load(INT64, self._odd, ENTRY), 0)
 
-    def write(self, block: Value) -> None:
+    def write(self, block: Value, team: TeamOfCall) -> None:
         """The loops around the kernel, and its call."""
         f, product, sums = self.f, self.plan.product, self.plan.problem.sums
         up = f.add(f.ptrtoint(block), SCRATCH_ALIGNMENT - 1)
@@ -300,6 +318,7 @@ class _TableCall:
             "alpha": alpha,
             "beta": zero(element_type(sums)) if self.plan.narrows else beta,
             "scratch": f.at(block, ahead),
+            "team": team.team,
             "batch": int64(1),
             "m": f.mul(self._panels["m"], self._cut.mr),
             "n": f.mul(self._panels["n"], self._cut.nr),

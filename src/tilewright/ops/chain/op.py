@@ -35,7 +35,7 @@ def _meaning(state: Compilation, name: str) -> str:
 def _of(
     sizes: Sequence[int], activations: Sequence[str] = (), dtype: str = "f32", bias: bool = True
 ) -> LinearChain:
-    """Write the code for a chain of linear layers; --dump shows how they are fused.
+    """Write the code for a chain of linear layers, fused into one kernel.
 
     Parameters
     ----------

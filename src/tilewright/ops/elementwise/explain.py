@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from tilewright.calls.layout import native_entry_possible, why_not_native
-from tilewright.compiler.explanation import Explanation, decision_text, kernel_strategy, thread_note
-from tilewright.ir.trace import trace
+from tilewright.compiler.alternatives import predicted_alternatives
+from tilewright.compiler.explanation import Considered, Explanation, kernel_strategy, thread_note
 from tilewright.macro.partition import MOVED_WORK
 from tilewright.ops.rows.kernel import Prepared, RowCall
-from tilewright.ops.rows.problem import RowFunction
 from tilewright.threads.pool import limited
 
 
@@ -38,13 +37,15 @@ def _explained(name: str, prepared: Prepared, arguments: tuple[Any, ...]) -> Exp
         strategy = "arrays are moved so that elements of rows are adjacent, then computed in place"
         return Explanation(subject, "none on the arrays in place", strategy, (), tuple(notes), ())
     notes.append(thread_note(call.elements * MOVED_WORK))
+    considered = _considered(call)
     return Explanation(
         subject,
         call.kernel.name,
         kernel_strategy(call.kernel.compilation),
-        _decisions(call),
+        tuple(one.decision for one in considered),
         tuple(notes),
         (repr(call.kernel.blocking), f"{call.elements:,} elements, {_moved_bytes(call):,} bytes at least"),
+        considered,
     )
 
 
@@ -54,17 +55,14 @@ def _moved_bytes(call: RowCall) -> int:
     return call.elements * x.itemsize + sum(array.nbytes for array in others)
 
 
-def _decisions(call: RowCall) -> tuple[str, ...]:
-    """Those of the kernel, and whether results go past the caches."""
+def _considered(call: RowCall) -> tuple[Considered, ...]:
+    """The paths of the kernel: what is kept between passes, and whether results go past the caches."""
     names = dict(zip(call.kernel.nest.sizes, call.sizes, strict=True))
     scalars = dict(zip(call.kernel.nest.scalars, call.scalars, strict=True))
-    found = [decision_text(decision) for decision in trace(call.kernel.nest, names, scalars).decisions]
-    problem = call.kernel.problem
-    if isinstance(problem, RowFunction) and not problem.op.reduces:
-        past, least = call.elements >= call.kernel.blocking.stream_from, call.kernel.blocking.stream_from
-        answer = "yes" if past else "no "
-        found.append(f"{answer}  past the caches: {least} <= elements   (elements = {call.elements})")
-    return tuple(found)
+    return tuple(
+        path.considered
+        for path in predicted_alternatives(call.kernel.compilation, names, {}, scalars=scalars)
+    )
 
 
 def _entry_note(prepared: Prepared) -> str:

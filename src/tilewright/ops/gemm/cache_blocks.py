@@ -218,7 +218,7 @@ def balanced(extent: Expression, block: int, unit: int) -> Expression:
 
 
 def depth_lets(nest: Nest) -> tuple[Let, Let]:
-    """The depth to walk (none where alpha is 0), and kc, which depends on k alone (docs/promises.md, 5)."""
+    """The depth to walk (none where alpha is 0), and kc, which depends on k alone (promise 5)."""
     sizes = nest.sizes
     kc = depths_of_blocks(sizes.k, most_depths(nest), depth_step(nest), _chain(nest))
     return Let("depths", Unless("alpha", sizes.k)), Let("kc", kc)

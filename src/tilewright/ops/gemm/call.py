@@ -48,6 +48,7 @@ from tilewright.ops.gemm.operands import (
     result_dtype,
     shape_in,
     wanted_dtype,
+    wanted_sums,
 )
 from tilewright.spec.arguments import check_number
 from tilewright.spec.epilogue import Clamp, Epilogue
@@ -139,6 +140,7 @@ def prepare(
     beta: complex = 0.0,
     bias: Any = None,
     activation: str | None = None,
+    sums: DTypeLike | None = None,
 ) -> PreparedProduct:
     """Every check and conversion of `matmul`; `out` has not changed afterwards."""
     array_a, array_b = convert(a, "a"), convert(b, "b")
@@ -152,7 +154,8 @@ def prepare(
     if activation is not None:
         activation = activation_of(activation, computed)
         signed = activation is not None and kind_of(computed) == "i"
-    types = product_types(array_a.dtype, array_b.dtype, computed, signed)
+    total = None if sums is None else wanted_sums(sums)
+    types = product_types(array_a.dtype, array_b.dtype, computed, signed, total)
     alpha, beta = factor(alpha, "alpha", types.acc), factor(beta, "beta", types.acc)
     if out is None and beta != 0:
         raise MissingOut(function="matmul", beta=beta)
@@ -225,7 +228,14 @@ def _logical_product(a: Array, b: Array, result: Array) -> None:
 
 
 def _in_parts(
-    array_a: Array, array_b: Array, out: Any, *, dtype: DTypeLike | None, alpha: complex, beta: complex
+    array_a: Array,
+    array_b: Array,
+    out: Any,
+    *,
+    dtype: DTypeLike | None,
+    alpha: complex,
+    beta: complex,
+    sums: DTypeLike | None,
 ) -> Array:
     """Products whose factors are complex, which apply to the finished product; and logical ones.
 
@@ -236,8 +246,10 @@ def _in_parts(
     given = None if out is None else check_out(out, shape_in(out, shapes), computed)
     if computed != np.bool_ and not any(map(is_complex, (alpha, beta))):  # logical operands as numbers
         ones = [as_type(array, np.bool_).view(np.uint8) for array in (array_a, array_b)]
-        return matmul(ones[0], ones[1], given, dtype=computed, alpha=alpha, beta=beta)
+        return matmul(ones[0], ones[1], given, dtype=computed, alpha=alpha, beta=beta, sums=sums)
     if computed == np.bool_:
+        if sums is not None:
+            raise UnsupportedArgument(name="sums", value="...", remedy="omit it with a logical result")
         for name, value, required in (("alpha", alpha, 1), ("beta", beta, 0)):
             if value != required:
                 needed = f"{required} where the result is logical"
@@ -258,7 +270,7 @@ def _in_parts(
             result = zeros(shapes.result, wide)
         else:
             result = new_array(shapes.result, wide)
-            matmul(array_a, array_b, result, dtype=wide)
+            matmul(array_a, array_b, result, dtype=wide, sums=sums)
             numpy_call(np.multiply, result, wide.type(alpha), result)
         if beta != 0:
             assert given is not None
@@ -283,21 +295,23 @@ def matmul(
     beta: complex = 0.0,
     bias: Any = None,
     activation: str | None = None,
+    sums: DTypeLike | None = None,
 ) -> Array:
     """alpha · a @ b + beta · out for every operand NumPy's matmul accepts; see `tilewright.matmul`."""
     activation = activation_word(activation)
     a, b = convert(a, "a"), convert(b, "b")
     alpha, beta = check_number(alpha, "alpha"), check_number(beta, "beta")
     dtype = None if dtype is None else wanted_dtype(dtype)
+    sums = None if sums is None else wanted_sums(sums)
     if _special_product(a, b, dtype, (alpha, beta)):
         for name, value in (("bias", bias), ("activation", activation)):
             if value is not None:
                 remedy = "apply it to the result of logical operands or complex factors"
                 raise UnsupportedArgument(name=name, value="...", remedy=remedy)
-        return _in_parts(a, b, out, dtype=dtype, alpha=alpha, beta=beta)
+        return _in_parts(a, b, out, dtype=dtype, alpha=alpha, beta=beta, sums=sums)
     assert not isinstance(alpha, complex)
     assert not isinstance(beta, complex)
-    options = {"dtype": dtype, "bias": bias, "activation": activation}
+    options = {"dtype": dtype, "bias": bias, "activation": activation, "sums": sums}
     product = prepare(a, b, out, alpha=alpha, beta=beta, **options)
     if product.copies and logger.isEnabledFor(logging.DEBUG):
         logger.debug("matmul: %s", "; ".join(map(str, product.copies)))

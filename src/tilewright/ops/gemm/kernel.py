@@ -330,9 +330,9 @@ def matmul_kernel(types: ProductTypes | DType, epilogue: Epilogue = _NOTHING) ->
     if isinstance(types, DType):
         types = ProductTypes.parse(types)
     layouts: dict[str, Any] = dict.fromkeys("abc", Layout.STRIDED)
-    kinds: dict[str, Any] = {"dtype": types.a, "b_dtype": types.b, "out_dtype": types.c}
+    kinds: dict[str, Any] = {"dtype": types.a, "b_dtype": types.b, "out_dtype": types.c, "sums": types.sums}
     kernel: GemmKernel = kernel_for(Gemm(**kinds, **layouts, epilogue=epilogue), quick=True)
-    if not epilogue:
+    if not epilogue and types.chosen is None:  # native callers find a kernel by the types of the arrays
         matmul_kernels[types.name] = kernel
     return kernel
 

@@ -62,6 +62,10 @@ from tilewright.ops.gemm.streaming import (
 from tilewright.spec.dtype import F32
 from tilewright.spec.problem import Strategy
 
+#: Micro-panels of B for which an A whose depths are not adjacent isn't worth a copy: 1000x32x1000 has 0.69 of
+#: the peak in place and 0.60 packed, 1000x48x1000 0.53 and 0.66 (Zen 3).
+SELDOM_PANELS = 2
+
 
 def _near(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:
     """Condition under which columns of tiles read A in place: it is small or seldom read."""
@@ -73,7 +77,17 @@ def _near(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyO
     if nest.in_place and not nest.uniform:
         choices = _converting(nest, limits)
     held = (Compare(Relation.LE, sizes.m, Constant(SUMS_ROWS)),) if nest.carries else ()
-    return AnyOf(tuple(AllOf((choice, *words, *held)) for choice in choices))
+    one = Compare(Relation.LE, sizes.n, Constant(nest.columns_step))
+    kinds = (*_columns_near(nest, limits), (one,)) if ones(sizes.cs_a) else ((),)
+    return AnyOf(tuple(AllOf((choice, *kind, *words, *held)) for choice in choices for kind in kinds))
+
+
+def _columns_near(nest: Nest, limits: InPlaceLimits) -> tuple[tuple[Compare, ...], ...]:
+    """Alternatives under which columns of tiles may read A again: adjacent depths, or L1 holds it."""
+    sizes = nest.sizes
+    adjacent = ones(sizes.cs_a)
+    small = Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.columns_in_place))
+    return (adjacent, (small,)) if adjacent else ((),)
 
 
 def _converting(nest: Nest, limits: InPlaceLimits) -> tuple[Compare, ...]:
@@ -98,7 +112,8 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
     if nest.uniform:
         small_b = (small, spread, *ones(sizes.cs_b))
         # Lines of few sets evict each other before the next rows meet them.
-        choices = ((few, spread), (*small_b, near), (*small_b, one))
+        kinds = _columns_near(nest, limits)
+        choices = ((few, spread), *((*small_b, near, *kind) for kind in kinds), (*small_b, one))
         return AnyOf(tuple(AllOf((*choice, *always)) for choice in choices))
     return AnyOf(tuple(AllOf((choice, *always)) for choice in _converting(nest, limits)))
 
@@ -112,8 +127,15 @@ def _strips(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> An
     if nest.in_place and not nest.uniform:
         rows = (*rows, Compare(Relation.LE, sizes.n, Constant(limits.few_columns // 2)))
     adjacent = ones(sizes.cs_a)
-    spread = Compare(Relation.LT, sizes.cs_a, roundup(sizes.cs_a, limits.one_set))
-    choices = (adjacent, (spread,)) if adjacent else ((),)
+    if not adjacent:
+        return AnyOf((AllOf((*rows, *words)),))
+    spread, many_sets = (
+        Compare(Relation.LT, sizes.cs_a, roundup(sizes.cs_a, distance))
+        for distance in (limits.one_set, limits.few_sets)
+    )
+    kept = Compare(Relation.LE, Name("kc"), Constant(limits.depths_of_strip))
+    seldom = Compare(Relation.LE, sizes.n, Constant(SELDOM_PANELS * nest.columns_step))
+    choices = (adjacent, (many_sets, kept), (spread, seldom))
     return AnyOf(tuple(AllOf((*choice, *rows, *words)) for choice in choices))
 
 
@@ -208,8 +230,8 @@ def _auto(nest: Nest, limits: InPlaceLimits, lanes: int, only: Path | None) -> t
 
 def instruction_of(problem: Gemm, isa: Isa) -> TileFma:
     """The multiply instruction of a problem; a column-major C gives A and B each other's roles."""
-    a, b = problem.dtype, problem.b_dtype
-    return isa.tile(b, a) if computed_transposed(problem) else isa.tile(a, b)
+    a, b, sums = problem.dtype, problem.b_dtype, problem.types.chosen
+    return isa.tile(b, a, sums) if computed_transposed(problem) else isa.tile(a, b, sums)
 
 
 def limits_of(nest: Nest, machine: Machine) -> InPlaceLimits:
@@ -306,6 +328,7 @@ def build_gemm(
         scalars=SCALARS,
         buffers=(*arguments, *scratch),
         body=body,
+        scalar_dtype=types.chosen,
     )
 
 

@@ -29,9 +29,10 @@ def gemm_stem(problem: Gemm) -> str:
 
 
 def gemm_formula(problem: Gemm) -> str:
-    """C += A·B and the epilogue."""
+    """C += A·B, the epilogue, and sums of a chosen type."""
     steps = f", then {str(problem.epilogue).replace(',', ', ')}" if problem.epilogue else ""
-    return f"C = alpha * A * B + beta * C{steps}; beta 0 does not read C, alpha 0 neither A nor B."
+    sums = f"; sums are kept in {problem.sums}" if problem.sums else ""
+    return f"C = alpha * A * B + beta * C{steps}; beta 0 does not read C, alpha 0 neither A nor B{sums}."
 
 
 def gemm_meaning(state: Compilation, name: str) -> str:
@@ -80,6 +81,7 @@ def gemm_of(
     epilogue: str = "",
     strategy: str = "auto",
     weights: str | None = None,
+    sums: str | None = None,
 ) -> Gemm:
     """Write the code for C = alpha·A·B + beta·C with an epilogue.
 
@@ -96,9 +98,10 @@ def gemm_of(
     epilogue : steps before the store of C, such as bias,gelu or scale:column,clamp:0:6.
     strategy : auto, tiling or packing.
     weights : form of a quantised B, such as i4g64.
+    sums : type that sums are kept in, such as f64 for f32; by default that of promises.md.
     """
     steps = Epilogue.parse(epilogue)
-    types = parse_types(dtype, out_dtype, steps)
+    types = parse_types(dtype, out_dtype, steps, sums)
     return Gemm(
         *(m, n, k, types.a),
         a=unchecked(a),
@@ -109,6 +112,7 @@ def gemm_of(
         epilogue=steps,
         strategy=unchecked(strategy),
         weights=None if weights is None else Weights.parse(weights),
+        sums=types.sums,
     )
 
 

@@ -22,6 +22,7 @@ from tilewright.calls.promotion import (
 )
 from tilewright.errors import (
     BatchMismatch,
+    InvalidChoice,
     OutDtype,
     OutReadOnly,
     OutShape,
@@ -33,7 +34,7 @@ from tilewright.errors import (
 )
 from tilewright.ops.gemm.matrix_values import MOST_SCATTERED
 from tilewright.spec.arguments import as_dtype, as_text, out_array
-from tilewright.spec.dtype import DTYPES, GEMM_DTYPES, I8, DType, find_numpy_dtype
+from tilewright.spec.dtype import ACCUMULATORS, C64, C128, DTYPES, GEMM_DTYPES, I8, DType, find_numpy_dtype
 from tilewright.spec.problem import ProductTypes, check_elements
 
 Array: TypeAlias = NDArray[Any]
@@ -81,6 +82,27 @@ def wanted_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     raise UnsupportedDtype(dtype=shown(dtype), supported=supported)
 
 
+#: The types that sums can be kept in, as NumPy names them; complex numbers are pairs of these.
+_SUMS = (*ACCUMULATORS, C64, C128)
+
+
+def wanted_sums(sums: DTypeLike) -> np.dtype[Any]:
+    """The element type that `sums=` of a call names.
+
+    Raises
+    ------
+    InvalidChoice
+
+    >>> wanted_sums("f64"), wanted_sums("complex128")
+    (dtype('float64'), dtype('complex128'))
+    """
+    with contextlib.suppress(UnsupportedDtype):
+        found = wanted_dtype(sums)
+        if find_dtype(found) in _SUMS:
+            return found
+    raise InvalidChoice(name="sums", found=shown(sums), allowed=", ".join(one.numpy_name for one in _SUMS))
+
+
 def result_dtype(a: Array, b: Array, out: Array | None, dtype: DTypeLike | None) -> np.dtype[Any]:
     """The element type of a product.
 
@@ -108,6 +130,7 @@ def product_types(
     b: np.dtype[Any],
     result: np.dtype[Any],
     signed: bool = False,
+    sums: np.dtype[Any] | None = None,
 ) -> ProductTypes:
     """The kernel for two operands and a result: operands of another type than it takes are converted.
 
@@ -118,26 +141,30 @@ def product_types(
     Parameters
     ----------
     signed : whether sums of integers are signed; they wrap to the result's type either way.
+    sums : the type that sums are kept in; None for the one that follows from the operands.
 
     Raises
     ------
     UnsupportedDtype : if no kernel computes the result's type.
+    UnsupportedSums : if no kernel keeps sums in that type.
 
     >>> product_types(np.dtype("i1"), np.dtype("i1"), np.dtype("i4")).name
     'i8i32'
     >>> product_types(np.dtype("f4"), np.dtype("f8"), np.dtype("f4")).name
     'f64f32'
+    >>> product_types(np.dtype("f4"), np.dtype("f4"), np.dtype("f8"), sums=np.dtype("f8")).name
+    'f32f64_sums_f64'
     """
-    out = find_dtype(result)
+    out, total = find_dtype(result), None if sums is None else find_dtype(sums)
     found = [find_numpy_dtype(dtype.newbyteorder("=")) for dtype in (a, b)]
     if found[0] is not None and found[1] is not None and result.name not in _SAME_BITS:
         left, right = found[0], found[1]
         bytewise = left.is_integer and right.is_integer and left.bits == right.bits == I8.bits
         if left == right or bytewise:
             with contextlib.suppress(UnsupportedDtype):
-                return ProductTypes.parse(left, right, out)
+                return ProductTypes.parse(left, right, out, sums=total)
     wide = find_dtype(signed_dtype((a, b), result) if signed else computing_dtype((a, b), result))
-    return ProductTypes.parse(wide, wide, out)
+    return ProductTypes.parse(wide, wide, out, sums=total)
 
 
 class Shapes(NamedTuple):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from tilewright.compiler.alternatives import PredictedPath, unmet
 from tilewright.compiler.explanation import Considered, compared
 from tilewright.ir.interpret import Run
-from tilewright.ir.nodes import AllOf, AnyOf
-from tilewright.ir.text import print_condition
-from tilewright.ir.trace import names_in
 from tilewright.machine.machine import Machine
-from tilewright.macro.prediction import CutProduct, Cycles, Path, Product
+from tilewright.macro.levels import Cycles
+from tilewright.macro.prediction import CutProduct, Path, Product
 from tilewright.ops.gemm.cache_blocks import depth_lets
 from tilewright.ops.gemm.cut import cut_gemm
 from tilewright.ops.gemm.nest import PathChoice, gemm_nest, limits_of, paths_of
@@ -52,7 +51,9 @@ class GemmPaths:
         nest = gemm_nest(problem, blocking, machine)
         limits = limits_of(nest, machine)
         choices = paths_of(nest, limits, machine.isa.lanes(nest.types.acc))
-        cut = CutProduct(machine, nest.instruction, blocking, nest.types, limits.strip)
+        cut = CutProduct(
+            machine, nest.instruction, blocking, nest.types, limits.strip, limits.depths_of_strip
+        )
         return cls(nest, choices, cut)
 
     def _names(self, product: Product) -> dict[str, int]:
@@ -93,7 +94,7 @@ class GemmPaths:
         sizes = (getattr(self.nest.sizes, name) for name in Product._fields)
         return self.cut.predict(path, Product(*(run.integer(size, names) for size in sizes)))
 
-    def considered(self, product: Product) -> tuple[Considered, ...]:
+    def predicted(self, product: Product) -> tuple[PredictedPath, ...]:
         """Each path: the one that is taken first, then those that could be, fastest first as predicted."""
         names = self._names(product)
         possible = self.possible(product)
@@ -106,7 +107,10 @@ class GemmPaths:
             choice = self.choices[self.all.index(path)]
             if path not in predicted:
                 assert choice.possible is not None
-                found.append(Considered(path.value, False, f"impossible: {unmet(choice.possible, names)}"))
+                reason = f"impossible: {unmet(choice.possible, names)}"
+                found.append(
+                    PredictedPath(path.name, path.value, {}, taken=False, possible=False, reason=reason)
+                )
                 continue
             cycles = predicted[path]
             if path is chosen:
@@ -118,41 +122,20 @@ class GemmPaths:
                 ranking = compared(cycles.total, predicted[chosen].total)
                 why = unmet(choice.condition, names) if choice.condition is not None and earlier else ""
                 reason = f"{why}; {ranking}" if why else f"tried after the one that is taken; {ranking}"
+            parts = cycles._asdict()
             found.append(
-                Considered(path.value, path is chosen, f"{reason} ({_shares(cycles)})", cycles.total)
+                PredictedPath(path.name, path.value, parts, path is chosen, possible=True, reason=reason)
             )
         return tuple(found)
 
 
-def _shares(cycles: Cycles) -> str:
-    """The parts of predicted cycles that take at least a hundredth of them."""
-    total = max(cycles.total, 1.0)
-    parts = sorted(cycles._asdict().items(), key=lambda part: -part[1])
-    return ", ".join(f"{name} {value / total:.0%}" for name, value in parts if value >= total / 100)
-
-
-def unmet(condition: AnyOf, names: Mapping[str, int]) -> str:
-    """What a condition that does not hold lacks, with values: the comparisons of its nearest alternative.
-
-    >>> from tilewright.ir.nodes import AllOf, Compare, Constant, Name, Relation
-    >>> rows = Compare(Relation.LE, Name("m"), Constant(8))
-    >>> unmet(AnyOf((AllOf((rows,)),)), {"m": 100})
-    'needs m <= 8, m = 100'
-    """
-    run = Run({}, _FACTORS)
-    lacking = [
-        [term for term in conjunction.terms if not run.holds(AnyOf((AllOf((term,)),)), names)]
-        for conjunction in condition.terms
-    ]
-    nearest = min(lacking, key=len)
-    needs = " and ".join(print_condition(AnyOf((AllOf((term,)),))) for term in nearest)
-    mentioned = [name for term in nearest for side in (term.left, term.right) for name in names_in(side)]
-    values = ", ".join(f"{name} = {names[name]}" for name in dict.fromkeys(mentioned))
-    return f"needs {needs}, {values}"
+def product_paths(problem: Gemm, machine: Machine, sizes: tuple[int, ...]) -> tuple[PredictedPath, ...]:
+    """`GemmPaths.predicted` of a problem and sizes; nothing where the problem leaves no choice."""
+    if problem.strategy is not Strategy.AUTO or problem.packed or problem.weights:
+        return ()
+    return GemmPaths.of(problem, machine).predicted(Product(*sizes))
 
 
 def considered_paths(problem: Gemm, machine: Machine, sizes: tuple[int, ...]) -> tuple[Considered, ...]:
-    """`GemmPaths.considered` of a problem and sizes; nothing where the problem leaves no choice."""
-    if problem.strategy is not Strategy.AUTO or problem.packed or problem.weights:
-        return ()
-    return GemmPaths.of(problem, machine).considered(Product(*sizes))
+    """The same as explanations have them."""
+    return tuple(path.considered for path in product_paths(problem, machine, sizes))

@@ -36,8 +36,11 @@ class Gemm:
     m, n, k : sizes; None: given at run time, so that one kernel serves every size.
     dtype : element type of A ("f32", "bf16", "i8", "c64", ...).
     b_dtype : that of B; by default A's.
-    out_dtype : that of C; by default the wider of A's and B's. Sums are kept in float32, float64, 32 or 64
-        bits (`ProductTypes.acc`), alpha and beta are of that type, and C is converted when it is stored.
+    out_dtype : that of C; by default the wider of A's and B's.
+    sums : the type that sums are kept in, which alpha and beta have too; C is converted when it is stored. By
+        default float32 for floats of up to 32 bits, 32-bit integers for those of up to 16, and otherwise the
+        type of the elements. Of the same kind, float64, "i64" and "c128" are wider: elements of A and B are
+        converted to it before they are multiplied. No operand is packed then.
     a, b, c : layouts "row", "col", "strided" (any two strides, given at run time) or "packed" (tiles of the
         machine's register tile, each contiguous: `tilewright.pack` makes them; C must not be "col" then).
     epilogue : operations on alpha * A @ B + beta * C before it is stored: an `Epilogue`, its steps, or text
@@ -75,6 +78,7 @@ class Gemm:
     epilogue: Epilogue
     strategy: Strategy
     weights: Weights | None
+    sums: DType | None
 
     def __init__(
         self,
@@ -91,13 +95,14 @@ class Gemm:
         epilogue: Epilogue | str | Iterable[Step] | None = None,
         strategy: Strategy | StrategyName = Strategy.AUTO,
         weights: Weights | None = None,
+        sums: DType | ElementType | None = None,
     ) -> None:
         steps = Epilogue.parse(epilogue)
         if weights is not None:
             if not isinstance(weights, Weights):
                 raise InvalidChoice(name="weights", found=shown(weights), allowed="None, a Weights record")
             b, b_dtype = Layout.PACKED, weights.elements.value_type(parse_dtype(dtype, WEIGHTED_DTYPES))
-        types = ProductTypes.parse(dtype, b_dtype, out_dtype, epilogue=steps)
+        types = ProductTypes.parse(dtype, b_dtype, out_dtype, epilogue=steps, sums=sums)
         set_fields(
             self,
             m=check_size(m, "m"),
@@ -112,7 +117,10 @@ class Gemm:
             epilogue=steps,
             strategy=parse_choice(Strategy, strategy, "strategy"),
             weights=weights,
+            sums=None if types.chosen is None else types.sums,
         )
+        if self.sums is not None and Layout.PACKED in (self.a, self.b):
+            raise InvalidChoice(name="sums", found=f"'{self.sums}'", allowed="None where a or b is packed")
         if self.c is Layout.COL and Layout.PACKED in (self.a, self.b):
             # It would be computed as Cᵀ = Bᵀ·Aᵀ, and panels of A are not panels of B.
             raise InvalidChoice(
@@ -122,7 +130,8 @@ class Gemm:
     @cached_property
     def types(self) -> ProductTypes:
         """The element types of A, B and C, and that of the sums."""
-        return ProductTypes.parse(self.dtype, self.b_dtype, self.out_dtype, epilogue=self.epilogue)
+        kinds = (self.dtype, self.b_dtype, self.out_dtype)
+        return ProductTypes.parse(*kinds, epilogue=self.epilogue, sums=self.sums)
 
     def with_epilogue(self, epilogue: Epilogue | str | None) -> Gemm:
         """The same product with another epilogue.
@@ -141,7 +150,7 @@ class Gemm:
         return self._with(strategy=strategy)
 
     def _with(self, **changes: Any) -> Gemm:
-        names = ("a", "b", "c", "b_dtype", "out_dtype", "epilogue", "strategy", "weights")
+        names = ("a", "b", "c", "b_dtype", "out_dtype", "epilogue", "strategy", "weights", "sums")
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
         return Gemm(self.m, self.n, self.k, self.dtype, **(given | changes))
 

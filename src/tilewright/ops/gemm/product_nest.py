@@ -331,6 +331,7 @@ class Nest:
             carry=Carry(self.sums, "pc") if self.sums else None,
             groups=self.groups(Name("j")),
             finish=self.steps.at(i, Name("j"), "pc"),
+            sums=self.types.chosen,
         )
 
     def a_in_place(self) -> Slice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +10,21 @@ import numpy as np
 
 from tilewright.calls.foreign import as_array
 from tilewright.calls.layout import native_entry_possible, why_not_native
-from tilewright.compiler.explanation import Explanation, decision_text, figures_text, strategy_of, thread_note
+from tilewright.compiler.alternatives import predicted_alternatives, primitives_in
+from tilewright.compiler.explanation import (
+    Considered,
+    Explanation,
+    decision_text,
+    figures_text,
+    strategy_of,
+    thread_note,
+)
 from tilewright.compiler.kernel import Kernel
-from tilewright.errors import TilewrightError
+from tilewright.compiler.operation import Compilation
+from tilewright.errors import TilewrightError, UnsupportedArgument, shown
 from tilewright.ir.nodes import (
     Pack,
+    Program,
     Statement,
     TileMatmul,
 )
@@ -85,12 +96,30 @@ def packed_strategy(problem: Gemm, primitives: tuple[Statement, ...]) -> str:
     return f"the tiles of {names} one after the other; A in place"
 
 
+def product_words(state: Compilation, program: Program) -> str:
+    """What a path of a product with packed operands does."""
+    return packed_strategy(state.problem, tuple(primitives_in(program.body)))
+
+
+def considered_packed(
+    kernel: Kernel, sizes: tuple[int, ...], scalars: Sequence[complex]
+) -> tuple[Considered, ...]:
+    """The paths of a kernel of packed operands for some sizes and strides."""
+    values = dict(zip(PRODUCT_SIZES, sizes, strict=True))
+    factors = dict(zip(SCALARS, scalars, strict=True))
+    paths = predicted_alternatives(kernel.compilation, values, {}, product_words, factors)
+    return tuple(path.considered for path in paths)
+
+
 def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
     """How a product with a `PackedMatrix` runs; nothing is computed."""
     packed, other = (b, a) if isinstance(b, PackedMatrix) else (a, b)
     if isinstance(other, QuantizedRows):
         subject = f"{other!r} @ {packed!r}"
         return Explanation(subject, "not shown", "not shown for rows of 8-bit integers", (), (), ())
+    if options.get("sums") is not None:
+        remedy = "omit it with packed operands"
+        raise UnsupportedArgument(name="sums", value=shown(options["sums"]), remedy=remedy)
     array = as_array(other, "b" if packed is a else "a")
     along = None if options.get("bias") is None else Along.COLUMN
     wish = Wish(array.dtype, None, along, activation_word(options.get("activation")))
@@ -111,8 +140,15 @@ def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
     subject = f"matmul {first} @ {second}, packed: {packed!r}"
     strategy = packed_strategy(kernel.problem, way.primitives)
     decisions = tuple(map(decision_text, way.decisions))
+    considered = considered_packed(kernel, sizes, factors)
     return Explanation(
-        subject, kernel.name, strategy, decisions, tuple(notes), figures_text(kernel, flops, moved)
+        subject,
+        kernel.name,
+        strategy,
+        decisions,
+        tuple(notes),
+        figures_text(kernel, flops, moved),
+        considered,
     )
 
 
@@ -157,6 +193,10 @@ def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explan
     matrices = product.matrices()
     batch = matrices[2].shape[:-2]
     notes = [*map(str, product.copies), *fused(product.epilogue)]
+    if product.types.chosen is not None:
+        notes.append(
+            f"sums are {product.types.sums}, to which elements are converted as they are read or packed"
+        )
     reason = python_reason(product, a, b, out, options)
     notes.append("native entry: no Python runs" if reason is None else f"through Python: {reason}")
     count = int(np.prod(batch, dtype=np.int64))

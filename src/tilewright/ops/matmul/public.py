@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 _MATMUL_DOC = """\
-matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, threads=None, axes=None,
-       casting='same_kind', order='K', subok=True)
+matmul(a, b, /, out=None, *, dtype=None, alpha=1, beta=0, bias=None, activation=None, sums=None,
+       threads=None, axes=None, casting='same_kind', order='K', subok=True)
 --
 
 alpha * a @ b + beta * out, for everything that numpy.matmul accepts; then bias and activation.
@@ -50,7 +50,7 @@ dtype : optional
     Element type of the result. By default that of `out`, or else NumPy's promotion of a and b. Operands are
     not rounded to a narrower result, unlike in NumPy: products are computed in the type that a, b and the
     result have in common (int32 and float32 into float16: in float64) and rounded once. Floats of up to 32
-    bits are summed in float32, integers of up to 16 bits in 32; integers wrap around.
+    bits are summed in float32, integers of up to 16 bits in 32 (see `sums`); integers wrap around.
 alpha, beta : float, of complex products complex, of integers integers
     beta = 0 does not read out; alpha = 0 does not read a and b.
 bias : array_like, optional
@@ -60,6 +60,11 @@ activation : str, optional
     "relu", "gelu" (with the error function), "gelu_tanh", "silu", "sigmoid" or "tanh", of the biased sums in
     their own type, before the one conversion to the type of the result. For integers only "relu" is
     supported; it changes no unsigned result.
+sums : optional
+    Type that products are summed in, where it is to be wider than that: float64 for narrower floats, int64
+    for narrower integers, complex128 for complex64. Elements are converted to it before they are multiplied,
+    as they are packed. The result has its own type (`dtype`), to which sums are rounded once. Packed operands
+    have the usual sums.
 threads : int, optional
     The most threads of this call, the caller among them; as many as `set_num_threads` says by default. Small
     products take one in any case. The result has the same bits with any number.
@@ -82,7 +87,7 @@ numpy.ndarray of shape (..., m, n), or `out`
 Raises
 ------
 ShapeMismatch, BatchMismatch, ScalarOperand, InvalidOperand, InvalidScalar, OutShape, OutDtype,
-OutReadOnly, OutNotArray, OutCount, MissingOut, UnsafeCast, UnsupportedDtype, NoCommonDtype,
+OutReadOnly, OutNotArray, OutCount, MissingOut, UnsafeCast, UnsupportedDtype, UnsupportedSums, NoCommonDtype,
 UnsupportedArgument, SizeOverflow, StepShape, StepDtype, InvalidChoice, InvalidThreads, ScratchAllocation,
 PackedDtype, PackedRole, ForeignPacked, AxesCount, CoreAxes, InvalidAxis, AxisOutOfRange, RepeatedAxis,
 InvalidFlag, UnexpectedKeyword, WrongArguments, MaskedOperand, ForeignKeyword, NoUfuncs
@@ -108,7 +113,7 @@ _native: list[NativeMatmul] = []  # the one entry of this process, once made
 
 
 #: Defaults of what `matmul` computes besides the product.
-_STEPS: dict[str, Any] = {"alpha": 1.0, "beta": 0.0, "bias": None, "activation": None}
+_STEPS: dict[str, Any] = {"alpha": 1.0, "beta": 0.0, "bias": None, "activation": None, "sums": None}
 
 
 #: Types of operands that do not override NumPy's functions.
@@ -126,6 +131,7 @@ def multiply(
     beta: Number = _STEPS["beta"],
     bias: ArrayLike | None = None,
     activation: ActivationName | None = None,
+    sums: DTypeLike | None = None,
     threads: int | None = None,
     axes: list[Any] | None = None,
     casting: Casting = SAME_KIND,
@@ -141,7 +147,8 @@ def multiply(
     with limited(threads):
         if type(a) is PackedMatrix or type(b) is PackedMatrix:
             options = gufuncs.Options(axes=axes, casting=casting, order=order, subok=subok)
-            for name, value in () if plain else options.checked().given().items():
+            given = {} if plain else options.checked().given()
+            for name, value in (given if sums is None else given | {"sums": sums}).items():
                 remedy = "omit it with packed operands"
                 raise UnsupportedArgument(name=name, value=shown(value), remedy=remedy)
             with importing:
@@ -152,7 +159,13 @@ def multiply(
             )
             repeatable()
             return found
-        steps: dict[str, Any] = {"alpha": alpha, "beta": beta, "bias": bias, "activation": activation}
+        steps: dict[str, Any] = {
+            "alpha": alpha,
+            "beta": beta,
+            "bias": bias,
+            "activation": activation,
+            "sums": sums,
+        }
         if plain and type(a) in _PLAIN and type(b) in _PLAIN and (out is None or type(out) is np.ndarray):
             if threads is None and dtype is None and not _steps_given(steps) and _has_entry(a, b, out):
                 repeated_elsewhere(multiply)

@@ -14,7 +14,7 @@ from typer.main import get_command
 from tilewright import __version__
 from tilewright.errors import TilewrightError
 from tilewright.tools.cli.exit_codes import ExitCode
-from tilewright.tools.cli.options import MARKUP
+from tilewright.tools.cli.options import MARKUP, with_metavars
 
 #: Exceptions that Typer handles: its own, of which `ClickException` has no public name, and `OSError`, where
 #: standard output is closed.
@@ -32,29 +32,29 @@ _REPORT = (
 #: Command: the Typer app that holds it, and the line about it in `tilewright --help`.
 COMMANDS = {
     "info": ("tilewright.tools.cli.info:app", "Show this machine, its settings and its measured peak."),
-    "verify": ("tilewright.tools.cli.verify:app", "Check batch-reduce kernels against exact integers."),
-    "opt": ("tilewright.tools.cli.loops:optimiser", "Replace matrix products in LLVM IR by kernels."),
-    "cc": ("tilewright.tools.cli.loops:driver", "Run a compiler and replace matrix products by kernels."),
     "bench": ("tilewright.tools.cli.bench:app", "Measure speed against peers and the peak."),
+    "explore": (
+        "tilewright.tools.cli.explore:app",
+        "Write an HTML page about a kernel or a model: blocking, tiles, code, cycles.",
+    ),
+    "emit": ("tilewright.tools.cli.emit:app", "Write generated code and kernel libraries."),
     "run": (
         "tilewright.tools.cli.run:app",
         "Run a Python script or module after `tilewright.install`.",
     ),
     "startup": (
         "tilewright.tools.cli.startup:app",
-        "Let TILEWRIGHT_INSTALL=1 install in every program of this environment.",
+        "Let TILEWRIGHT_INSTALL=1 turn on `tilewright.install` in this environment.",
     ),
+    "cc": ("tilewright.tools.cli.loops:driver", "Run a compiler and replace matrix products by kernels."),
+    "opt": ("tilewright.tools.cli.loops:optimiser", "Replace matrix products in LLVM IR by kernels."),
     "infer": ("tilewright.tools.cli.infer:app", "Run an ONNX model on arrays of .npy files."),
     "tune": (
         "tilewright.tools.cli.tune:app",
         "Measure constants of the models on this CPU and keep those that are faster.",
     ),
-    "emit": ("tilewright.tools.cli.emit:app", "Write generated code and kernel libraries."),
-    "explore": (
-        "tilewright.tools.cli.explore:app",
-        "Write an HTML page about a kernel or a model: blocking, tiles, code, cycles.",
-    ),
     "cache": ("tilewright.tools.cli.cache:app", "The object cache on disk: show, clear, prune."),
+    "verify": ("tilewright.tools.cli.verify:app", "Check batch-reduce kernels against exact integers."),
 }
 
 
@@ -67,7 +67,7 @@ class DeferredCommands(MutableMapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in self._loaded:
             module, _, attribute = COMMANDS[name][0].partition(":")
-            self._loaded[name] = get_command(getattr(import_module(module), attribute))
+            self._loaded[name] = get_command(with_metavars(getattr(import_module(module), attribute)))
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: Any) -> None:

@@ -63,7 +63,8 @@ def bench_all(
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Replace results that the file has.")] = False,
     peers: Annotated[
-        str | None, typer.Option(help="Comma list of peers; by default every one that is installed.")
+        str | None,
+        typer.Option(help="Comma-separated list of peers; by default every one that is installed."),
     ] = None,
     compare: Annotated[
         tuple[Path, Path] | None,
@@ -98,7 +99,7 @@ def bench_all(
 
 @app.command("gemm")
 def bench_gemm(
-    sizes: Annotated[str, typer.Option(help="Comma list of N or MxNxK.")] = "256,512,768,1024,2048",
+    sizes: Annotated[str, typer.Option(help="Comma-separated list of N or MxNxK.")] = "256,512,768,1024,2048",
     dtype: Dtype = "f32",
     out_dtype: OutDtype = None,
     target: Annotated[
@@ -108,10 +109,10 @@ def bench_gemm(
     peers: Annotated[
         str | None,
         typer.Option(
-            help="Comma list of numpy, numpy-best, torch, jax, onnxruntime, scipy, iree, tilewright-f32, "
-            "tilewright-generic, tilewright-avx2, tilewright-model (without tuned constants); may be empty. "
-            "By default numpy, or torch where NumPy lacks the type. numpy runs as shipped; numpy-best with "
-            "the fastest OPENBLAS_CORETYPE."
+            help="Comma-separated list of numpy, numpy-best, torch, jax, onnxruntime, scipy, iree, "
+            "tilewright-f32, tilewright-generic, tilewright-avx2, tilewright-model (without tuned "
+            "constants); may be empty. By default numpy, or torch where NumPy lacks the type. numpy runs as "
+            "shipped; numpy-best with the fastest OPENBLAS_CORETYPE."
         ),
     ] = None,
     trans: Annotated[str, typer.Option(help="Operands that are transposed views: n, a, b or ab.")] = "n",
@@ -149,7 +150,7 @@ def bench_gemm(
 
 @app.command("brgemm")
 def bench_brgemm(
-    sizes: Annotated[str, typer.Option(help="Comma list of N or MxNxK.")] = "16,32,48,64,96,128",
+    sizes: Annotated[str, typer.Option(help="Comma-separated list of N or MxNxK.")] = "16,32,48,64,96,128",
     count: Annotated[int, typer.Option(min=1, help="Products summed by one call.")] = 1,
     dtype: Annotated[str, typer.Option(help="Element type: f32 or f64.")] = "f32",
     grid: Annotated[
@@ -172,7 +173,7 @@ def bench_brgemm(
         shapes = kernels.sample_grid(sample, seed) if sample else tuple(kernels.grid())
     console = terminal.console()
     rows = []
-    with Steps("measure", len(shapes), at_once=True) as steps:
+    with Steps("measure", len(shapes), timed=True) as steps:
         for m, n, k in shapes:
             problem = BatchReduceGemm(m, n, k, count, unchecked(dtype))
             rows.append(kernels.measure_kernel(problem, repeat=1 if grid else 9))
@@ -182,13 +183,17 @@ def bench_brgemm(
             (f"{row.m}x{row.n}x{row.k}", f"{row.gflops:.1f}", f"{row.share_of_peak:.1%}") for row in rows
         ]
         terminal.print_table(
-            console, f"{dtype} batch-reduce kernels, {count} products", ("size", "GFLOPS", "of peak"), lines
+            console,
+            f"{dtype} batch-reduce kernels",
+            ("size", "products summed", "GFLOPS", "share of peak"),
+            [(size, str(count), *rest) for size, *rest in lines],
         )
     mean = sum(row.gflops for row in rows) / len(rows)
     share = geometric_mean([row.share_of_peak for row in rows])
-    console.print(
-        f"{len(rows)} kernels: arithmetic mean {mean:.1f} GFLOPS, geometric mean {share:.1%} of peak"
-    )
+    if len(rows) > 1:
+        console.print(
+            f"{len(rows)} kernels: arithmetic mean {mean:.1f} GFLOPS, geometric mean {share:.1%} of peak"
+        )
     if csv_path is not None:
         kernels.write_csv(rows, csv_path)
     if json_path is not None:
@@ -201,7 +206,7 @@ def bench_attention(
     shapes: Annotated[
         str,
         typer.Option(
-            help="Comma list of BATCHxHEADS[/KV_HEADS]xQUERIES[:KEYS]xHEAD_DIM, "
+            help="Comma-separated list of BATCHxHEADS[/KV_HEADS]xQUERIES[:KEYS]xHEAD_DIM, "
             "or of bert, decoders, lengths."
         ),
     ] = "1x12x384x64,8x12x384x64,1x16x2048x64,1x8x4096x128",
@@ -216,7 +221,7 @@ def bench_attention(
     peers: Annotated[
         str | None,
         typer.Option(
-            help="Comma list of torch, onnxruntime, numpy, tilewright-unfused; may be empty. "
+            help="Comma-separated list of torch, onnxruntime, numpy, tilewright-unfused; may be empty. "
             "By default torch where it is installed, else numpy."
         ),
     ] = None,
@@ -262,9 +267,9 @@ def bench_attention(
 
 @app.command("transpose")
 def bench_transpose(
-    sizes: Annotated[str, typer.Option(help="Comma list of N or MxN.")] = "64,512,2048,8192",
+    sizes: Annotated[str, typer.Option(help="Comma-separated list of N or MxN.")] = "64,512,2048,8192",
     dtype: Annotated[str, typer.Option(help="Element type, such as i8, f32, f64 or c128.")] = "f32",
-    peers: Annotated[str, typer.Option(help="Comma list of numpy, torch; may be empty.")] = "numpy",
+    peers: Annotated[str, typer.Option(help="Comma-separated list of numpy, torch; may be empty.")] = "numpy",
     repeat: Annotated[int, typer.Option(min=1, help="Measurements of each system on each size.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the operands and of the order.")] = 0,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the report here.")] = None,
@@ -277,7 +282,7 @@ def bench_transpose(
     if json_path is not None:
         terminal.check_writable(json_path)
     console = terminal.console()
-    with Steps("check and measure", plan.repeat * len(plan.shapes), at_once=True) as steps:
+    with Steps("check and measure", plan.repeat * len(plan.shapes), timed=True) as steps:
         report = measure_moves(plan, describe_machine(detect_host()), steps.advance)
     lines = [
         (
@@ -301,7 +306,7 @@ def bench_model(
     inputs: ModelInputs = None,
     sizes: Annotated[
         list[str] | None,
-        typer.Option("--size", help="NAME=NUMBER of a size that the model names; repeat it for each."),
+        typer.Option("--size", metavar="NAME=N", help="A size that the model names; repeat it for each."),
     ] = None,
     precision: Precision = "f32",
     threads: Annotated[int, typer.Option(min=1, help="Threads that each system may use.")] = 1,
@@ -314,7 +319,7 @@ def bench_model(
 ) -> None:
     """Measure a model, beside ONNX Runtime where it is installed.
 
-    Inputs without a file are random: floats normal, integers 0 and 1. Sizes that nobody gives are 1 on a
+    Inputs without a file are random: floats normal, integers 0 and 1. Sizes that are not given are 1 on a
     first axis, else 128. The results of both systems are compared before anything is timed. On CPUs without
     VNNI, ONNX Runtime's products of 8 bits saturate: raise --bound for models with such.
     """

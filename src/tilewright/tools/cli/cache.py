@@ -32,7 +32,7 @@ def cache_show(as_json: AsJson = False) -> None:
         total = sum(entry.size for entry in entries)
         typer.echo(f"directory  {found.directory}")
         typer.echo(f"objects    {len(entries)}")
-        typer.echo(f"size       {total} bytes of at most {found.limit_bytes}")
+        typer.echo(f"size       {total / 2**20:.1f} MiB of at most {found.limit_bytes / 2**20:g} MiB")
 
 
 def _facts(found: ObjectCache) -> dict[str, object]:

@@ -35,7 +35,7 @@ from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import DType, parse_dtype
 from tilewright.spec.operations import OPS
 from tilewright.tools.cli import terminal
-from tilewright.tools.cli.options import OutDtype, complete_target, group
+from tilewright.tools.cli.options import OutDtype, complete_target, group, with_metavars
 from tilewright.tools.explore.mca import estimate_kernel, estimate_table
 
 
@@ -112,7 +112,9 @@ _Spec = Annotated[Path | None, typer.Option(help="With --library: a TOML file of
 _Targets = Annotated[
     str,
     typer.Option(
-        "--target", help="Comma list of targets of one architecture.", autocompletion=complete_target
+        "--target",
+        help="Comma-separated list of targets of one architecture.",
+        autocompletion=complete_target,
     ),
 ]
 _LibraryForm = Annotated[
@@ -329,7 +331,8 @@ def problem_command(
         act(problem, **further)
 
     said = (getdoc(op.build) or operation).partition("\n")[0]
-    run.__doc__ = f"{writes}{said.removeprefix(_WRITES)}" if said.startswith(_WRITES) else said
+    what = said.removeprefix(_WRITES) if said.startswith(_WRITES) else f"{operation}: {said}"
+    run.__doc__ = f"{writes}{what}"
     own = [_declared(one, texts.get(one.name, "")) for one in parameters.values()]
     common = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
@@ -339,7 +342,7 @@ def problem_command(
     vars(run)["__signature__"] = Signature([*own, *common])
     single = group()
     single.command(operation)(run)
-    return get_command(single)
+    return get_command(with_metavars(single))
 
 
 def _declared(parameter: Parameter, text: str) -> Parameter:
@@ -397,7 +400,14 @@ def parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
             found |= dict.fromkeys(names, text)
         else:
             found |= {name: f"{found[name]} {line.strip()}" for name in names}
-    return {name: text[:1].upper() + text[1:] for name, text in found.items()}
+    return {name: _sentence(text) for name, text in found.items()}
+
+
+def _sentence(text: str) -> str:
+    """A text with a capital letter, unless it begins with a value as "auto, tiling or packing" does."""
+    first = text.partition(" ")[0]
+    is_value = first.endswith(",") or any(letter.isdigit() for letter in first)
+    return text if is_value else text[:1].upper() + text[1:]
 
 
 def _machine(target: str, lowering: str = "target") -> Machine:

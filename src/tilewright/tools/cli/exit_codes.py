@@ -1,4 +1,4 @@
-"""Exit codes of the command line; `docs/lookup/exit-codes.md` has the same table."""
+"""Exit codes of the command line; `docs/reference/exit-codes.md` has the same table."""
 
 from __future__ import annotations
 

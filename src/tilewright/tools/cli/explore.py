@@ -18,7 +18,8 @@ from tilewright.tools.explore.page.graphs import explore_file
 from tilewright.tools.explore.page.kernels import explore_problem, parse_sizes
 
 _Targets = Annotated[
-    str, typer.Option("--target", help="host, names of targets or triple:cpu:+features; a comma list.")
+    str,
+    typer.Option("--target", help="Comma-separated list of host, names of targets, or triple:cpu:+features."),
 ]
 _Sizes = Annotated[
     str, typer.Option("--draw", help="Lengths of open axes for the call that is drawn, as m=512,keys=1024.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -147,18 +148,49 @@ def _collect_info(*, measure: bool) -> Info:
     )
 
 
-def _leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str, str]]:
-    """Name, value and origin of every fact; cache levels are nested one deep."""
-    for name, value in values.items():
-        full = f"{prefix}{name}".replace("_", " ")
+#: Facts that only --json has: the key of files, and whether a variable names the CPU, which sources say.
+_INTERNAL = frozenset({"kind", "named"})
+
+
+def _lines(values: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Name, value and origin of every fact that says something; a cache level is one line."""
+    before = ""
+    for key, value in values.items():
+        name = key.replace("_", " ")
+        if key in _INTERNAL or (name.endswith(" bits") and not value["value"]):
+            continue
         if value is None:
-            yield full, "none", ""
+            yield name, "none", ""
         elif isinstance(value, bool):
-            yield full, "yes" if value else "no", ""
+            yield name, "yes" if value else "no", ""
         elif "origin" in value:
-            yield full, _shown(full, value["value"]), value["origin"]
+            origin = value["origin"]
+            yield name, _shown(name, value["value"]), "as above" if origin == before else origin
+            before = origin
         else:
-            yield from _leaves(value, f"{full} ")
+            yield name, *_cache_level(value)
+
+
+def _cache_level(level: dict[str, dict[str, Any]]) -> tuple[str, str]:
+    """One level of cache, and the sources of its figures: files of Linux without their paths."""
+    size, ways, line, shared = (level[name]["value"] for name in ("size", "ways", "line", "shared_by"))
+    sharing = "" if shared is None else f", shared by {shared} cores" if shared > 1 else ", of one core"
+    origins = dict.fromkeys(re.sub(r"^sysfs .*", "sysfs", one["origin"]) for one in level.values())
+    return f"{_bytes(size)}, {ways} ways, lines of {line} bytes{sharing}", "; ".join(origins)
+
+
+def _bytes(count: int) -> str:
+    """A size in KiB, or in MiB if it is a whole number of these.
+
+    >>> _bytes(32768), _bytes(2**21)
+    ('32 KiB', '2 MiB')
+    """
+    return f"{count / 1024:g} KiB" if count % 2**20 else f"{count >> 20} MiB"
+
+
+def _setting(value: object) -> str:
+    """The value of a setting as its variable has it."""
+    return "-" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _number(value: float | None) -> str:
@@ -167,11 +199,11 @@ def _number(value: float | None) -> str:
 
 
 def _shown(name: str, value: object) -> str:
-    """A value for a person: sizes in KiB, and of the features those the CPU has; --json has it all."""
+    """A value for a person; of the features those that the CPU has. --json has it all."""
     if name == "features":
         return " ".join(feature[1:] for feature in str(value).split(",") if feature.startswith("+"))
-    if isinstance(value, int) and name.endswith(("size", "bytes")):
-        return f"{value / 1024:g} KiB"
+    if isinstance(value, int) and name.endswith("bytes"):
+        return _bytes(value)
     if isinstance(value, list):
         return "; ".join(map(str, value)) or "none"
     return "none" if value is None else str(value)
@@ -198,11 +230,11 @@ def info(
         typer.echo(json.dumps(asdict(found), indent=2))
         return
     console = terminal.console()
-    facts = [*_leaves(found.machine), *_leaves(found.core)]
+    facts = [*_lines(found.machine), *_lines(found.core)]
     facts.append(("threads", str(found.threads), "cores and settings"))
     facts += [(f"thread pool {name}", str(value), "this process") for name, value in found.pool.items()]
     facts.append(("repeated calls", found.repeated_calls, "this interpreter"))
-    terminal.print_table(console, "machine", ("value of", "is", "from"), facts)
+    terminal.print_table(console, "machine", ("fact", "value", "source"), facts)
     figures = [
         (name, *(_number(values[column]) for column in ("row", "measured", "ratio", "used")))
         for name, values in found.core_figures.items()
@@ -218,11 +250,10 @@ def info(
         )
         for dtype, peak in found.peak_gflops.items()
     ]
-    headings = ("dtype", "multiplies with", "peak of one core, GFLOPS, measured now", "blocking")
-    terminal.print_table(console, "element types", headings, peaks)
-    settings = [
-        (name, "-" if entry["value"] is None else str(entry["value"]), entry["meaning"])
-        for name, entry in found.settings.items()
-    ]
-    terminal.print_table(console, "settings (environment variables)", ("variable", "is", "meaning"), settings)
+    headings = ("dtype", "multiplies with", "peak now, GFLOPS", "blocking")
+    terminal.print_table(console, "element types, one core", headings, peaks)
+    settings = [(name, _setting(entry["value"]), entry["meaning"]) for name, entry in found.settings.items()]
+    terminal.print_table(
+        console, "settings (environment variables)", ("variable", "value", "meaning"), settings
+    )
     terminal.print_table(console, "versions", ("library", "version"), list(found.versions.items()))

@@ -17,6 +17,7 @@ from tilewright.loops.opt.files import form_of, read_source, write_dumps, write_
 from tilewright.loops.opt.optimise import optimise
 from tilewright.loops.opt.records import NO_ELEMENTS, ProductOptions, Remark
 from tilewright.loops.splice.plan import ProductStrategy
+from tilewright.loops.splice.threads import ThreadSource
 from tilewright.settings import parse_bytes
 from tilewright.spec.arguments import parse_choice
 from tilewright.tools.cli import terminal
@@ -41,6 +42,13 @@ _Arena = Annotated[
     str | None,
     typer.Option("--arena", help="A function of the program that allocates panels, in place of malloc."),
 ]
+_Threads = Annotated[
+    str,
+    typer.Option(
+        "--threads",
+        help="off; openmp: large products share the threads of the program's OpenMP; own: those of a pool.",
+    ),
+]
 _RemarksFile = Annotated[
     Path | None,
     typer.Option("--remarks", help="Write one line per loop nest here; - is standard error."),
@@ -63,6 +71,7 @@ def optimise_loops(
     l3: _L3 = None,
     assume_reassociation: _AssumeReassociation = False,
     arena: _Arena = None,
+    threads: _Threads = "off",
     remarks: _RemarksFile = None,
     dump: Annotated[
         bool,
@@ -82,7 +91,11 @@ def optimise_loops(
     form = form_of(output, emit)
     if output == Path("-") and not form.is_text and terminal.is_terminal():
         raise BinaryToTerminal
-    options = replace(_loop_options(target, strategy, l2, l3, assume_reassociation), arena=arena)
+    options = replace(
+        _loop_options(target, strategy, l2, l3, assume_reassociation),
+        arena=arena,
+        threads=parse_choice(ThreadSource, threads, "threads"),
+    )
     done = optimise(read_source(source), form, options, name=str(source), dump=dump)
     write_remarks(remarks, done.remarks)
     if output == Path("-"):
@@ -105,13 +118,18 @@ def compile_command(
     l3: _L3 = None,
     assume_reassociation: _AssumeReassociation = False,
     arena: _Arena = None,
+    threads: _Threads = "off",
     remarks: _RemarksFile = None,
 ) -> None:
     """Run a compiler and replace matrix products by kernels.
 
     For example: tilewright cc -- clang -O3 -march=native -ffast-math prog.c -o prog -lm
     """
-    options = replace(_loop_options(target, strategy, l2, l3, assume_reassociation), arena=arena)
+    options = replace(
+        _loop_options(target, strategy, l2, l3, assume_reassociation),
+        arena=arena,
+        threads=parse_choice(ThreadSource, threads, "threads"),
+    )
     units = UnitCompiler(options, every_nest=remarks is not None)
     status = build(command, units)
     units.write_remarks(remarks)

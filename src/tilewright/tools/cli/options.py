@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, get_args
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from typer.core import TyperGroup
+from typer.models import ArgumentInfo, OptionInfo
 
 from tilewright.machine.catalog import targets
 from tilewright.spec.dtype import DTYPES
@@ -54,9 +56,40 @@ Precision = Annotated[
 ModelInputs = Annotated[
     list[str] | None,
     typer.Option(
-        "--input", help="NAME=FILE.npy, or FILE.npy for the next input without one; repeat it for each input."
+        "--input",
+        metavar="[NAME=]FILE.npy",
+        help="An input by its name, or the next one without a file; repeat it for each input.",
     ),
 ]
+
+
+#: The word for a value in help texts, by the type of the parameter.
+_METAVARS = {int: "N", float: "NUMBER", Path: "PATH", str: "TEXT"}
+
+
+def with_metavars(app: typer.Typer) -> typer.Typer:
+    """An app whose help has one word for each kind of value: N, NUMBER, PATH or TEXT.
+
+    Typer's own words change from version to version: "INTEGER RANGE", "<int range>".
+    """
+    callbacks = [one.callback for one in app.registered_commands]
+    if app.registered_callback is not None:
+        callbacks.append(app.registered_callback.callback)
+    for callback in filter(None, callbacks):
+        callback.__annotations__ = get_type_hints(callback, include_extras=True)  # which texts are not
+        for name, hint in callback.__annotations__.items():
+            for info in getattr(hint, "__metadata__", ()):
+                if isinstance(info, ArgumentInfo) and info.metavar is None:
+                    info.metavar = name.upper()
+                elif isinstance(info, OptionInfo) and info.metavar is None:
+                    info.metavar = _metavar(hint.__origin__)
+    return app
+
+
+def _metavar(kind: Any) -> str | None:
+    """The word for values of a type, which may be optional or in a list; none for flags."""
+    inner = [_metavar(one) for one in get_args(kind)]
+    return _METAVARS.get(kind) or next(filter(None, inner), None)
 
 
 def group(help: str | None = None, cls: type[TyperGroup] | None = None) -> typer.Typer:  # noqa: A002 - as Typer calls it

@@ -49,7 +49,7 @@ def startup(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let TILEWRIGHT_INSTALL=1 install in every program of this environment.
+    """Let TILEWRIGHT_INSTALL=1 turn on `tilewright.install` in this environment.
 
     `enable` writes one file, tilewright_startup.pth, into site-packages. Python reads it whenever it starts;
     without the variable it does nothing, with it `tilewright.install` runs after the first import of NumPy.

@@ -42,7 +42,7 @@ def tune(
         list[str] | None, typer.Argument(help="With --record: arguments of the script.", show_default=False)
     ] = None,
     dtype: Annotated[
-        str, typer.Option(help="Comma list of element types, such as f32,f64,bf16,u8i8.")
+        str, typer.Option(help="Comma-separated list of element types, such as f32,f64,bf16,u8i8.")
     ] = "f32,f64",
     seconds: Annotated[
         float, typer.Option(min=1, help="Time after which no other class of shapes is begun.")
@@ -109,7 +109,7 @@ def _file() -> TuningFile:
 def _run(plan: SessionPlan, file: TuningFile, timer: Timer) -> tuple[list[Outcome], bool]:
     """Carries out a plan with a progress bar on a terminal; what came out, and whether Ctrl-C stopped it."""
     outcomes: list[Outcome] = []
-    with Steps("compile", len(plan.steps), at_once=True) as steps:
+    with Steps("compile", len(plan.steps), timed=True) as steps:
         session = Session(plan, file, timer, lambda share: steps.reach(len(outcomes) + share))
         try:
             for outcome in session.run():

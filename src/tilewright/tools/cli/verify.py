@@ -31,7 +31,7 @@ def verify(
     """
     shapes = kernels.sample_grid(sample, 0) if sample else tuple(kernels.grid())
     done = kernels.Progress.load(state).done
-    with Steps("verify", len(shapes), done=done, at_once=True) as steps:
+    with Steps("verify", len(shapes), done=done, timed=True) as steps:
         found = kernels.verify_grid(state, shapes, steps.advance)
     failed = found.failed or []
     if as_json:

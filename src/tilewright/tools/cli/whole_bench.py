@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from tilewright.machine.host import detect_host
+from tilewright.progress import Steps
 from tilewright.tools.bench.compare import Comparison, compare
 from tilewright.tools.bench.page import render_page
 from tilewright.tools.bench.peers import PEERS, find_peer, title_of
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 
 #: Exit status of a comparison in which Tilewright became slower somewhere.
 SLOWER_STATUS = 1
-#: Seconds over which the bar estimates its speed: the whole run, as rows differ.
-_ESTIMATED_OVER = 3600.0
+#: Characters of a row's label beside the bar.
+LABEL_WIDTH = 32
 
 
 def run_whole(
@@ -47,7 +46,7 @@ def run_whole(
             terminal.check_writable(path)
     run = Run(rows(detect_host().usable_cores, quick=quick), kept, quick, fresh, names)
     console = terminal.console()
-    results = _with_progress(run, console)
+    results = _with_progress(run)
     if page_path is not None:
         terminal.write(page_path, render_page(results))
     _print_summary(results, console)
@@ -57,27 +56,15 @@ def run_whole(
     return results
 
 
-def _with_progress(run: Run, console: Console) -> Results:
+def _with_progress(run: Run) -> Results:
     """A bar with the time that is left; nothing where no person reads."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(
-        *columns,
-        console=console,
-        transient=True,
-        disable=not terminal.is_terminal(),
-        speed_estimate_period=_ESTIMATED_OVER,
-    ) as bar:
-        task = bar.add_task("", total=len(run.rows))
+    with Steps("", len(run.rows), timed=True) as steps:
+        return carry_out(run, RunProgress(lambda label, done: steps.reach(done, _in_column(label))))
 
-        def row(label: str, done: int) -> None:
-            bar.update(task, description=label[:32].ljust(32), completed=done)
 
-        return carry_out(run, RunProgress(row))
+def _in_column(label: str) -> str:
+    """A label in a column of constant width, so that the bar stays at its place."""
+    return label[:LABEL_WIDTH].ljust(LABEL_WIDTH)
 
 
 def _print_summary(results: Results, console: Console) -> None:

@@ -73,7 +73,7 @@ def run_bench(bench: AttentionBench, console: Console) -> AttentionReport:
     print_report(plan, report, console)
     memory: tuple[MemoryRow, ...] = ()
     if bench.memory:
-        with Steps("memory", len(bench.cases) * len(plan.systems), at_once=True) as steps:
+        with Steps("memory", len(bench.cases) * len(plan.systems), timed=True) as steps:
             memory = measure_memory(bench.cases, plan.systems, plan.threads, plan.seed, steps.advance)
         console.print(memory_table(bench, memory))
     return AttentionReport(bench, report, memory)

@@ -272,6 +272,7 @@ def read_report(report: dict[str, Any], loops: Sequence[AssemblyLoop]) -> Iterat
 
 def estimate_table(estimate: KernelEstimate) -> Table:
     """One line per loop; counts are of one turn, cycles of one depth step."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(
@@ -279,15 +280,17 @@ def estimate_table(estimate: KernelEstimate) -> Table:
         caption=f"llvm-mca {estimate.tool.version}, operands in the first cache; bound: the multiplies alone",
         title_justify="left",
         caption_justify="left",
+        box=SIMPLE_HEAD,  # ten columns in a terminal of 80
+        padding=(0, 1, 0, 0),
     )
     table.add_column("loop", overflow="fold")
     columns = (
         "depths",
-        "instructions",
-        "multiplies",
+        "instr.",
+        "multi-\nplies",
         "loads",
         "stores",
-        "on stack",
+        "on\nstack",
         "cycles\na depth",
         "bound",
     )
@@ -296,7 +299,7 @@ def estimate_table(estimate: KernelEstimate) -> Table:
     for loop in estimate.loops:
         counts = (loop.depths, loop.instructions, loop.multiplies, loop.loads, loop.stores, loop.spills)
         table.add_row(
-            f"{loop.function} {loop.label}",
+            loop.label if loop.function == estimate.kernel else f"{loop.function} {loop.label}",
             *map(str, counts),
             f"{loop.cycles_per_depth:.2f}",
             f"{loop.bound_per_depth:.2f}",

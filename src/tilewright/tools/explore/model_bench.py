@@ -182,7 +182,7 @@ def _samples(plan: ModelPlan, calls: Mapping[str, Callable[[], Any]]) -> dict[st
     """Seconds of a call, in each round; threads of the other system are given time to rest."""
     rest = SETTLE_SECONDS if plan.options.threads > 1 and len(calls) > 1 else 0.0
     repeat = plan.options.repeat
-    with Steps("measure", repeat * len(calls), at_once=True) as steps:
+    with Steps("measure", repeat * len(calls), timed=True) as steps:
         return compare_calls(
             calls, repeat, MEASUREMENT_SECONDS, plan.options.seed, rest, advance=steps.advance
         )

@@ -28,7 +28,7 @@ MOST_COLUMNS = 1
 
 def measure_with_progress(plan: BenchmarkPlan) -> BenchmarkReport:
     """Carry out a plan under a progress bar; see `measure`."""
-    with Steps("check and measure", plan.steps, at_once=True) as steps:
+    with Steps("check and measure", plan.steps, timed=True) as steps:
         return measure(plan, describe_machine(detect_host()), steps.advance)
 
 
@@ -136,7 +136,7 @@ def slower_lines(plan: BenchmarkPlan, report: BenchmarkReport) -> tuple[str, ...
     lines = []
     for peer in plan.peers:
         ours = ((case, report.row(case.name, TILEWRIGHT.name).ratio_to[peer]) for case in plan.cases)
-        losses = [f"{case.label} ({ratio:.2f})" for case, ratio in ours if ratio < 1]
+        losses = [f"{case.label} ({ratio:.2f})" for case, ratio in ours if round(ratio, 2) < 1]
         lines.append(f"slower than {peer} at: {', '.join(losses) or 'none of these sizes'}")
     return tuple(lines)
 

@@ -2,48 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from tilewright.compiler.alternatives import PredictedPath, predicted_alternatives
 from tilewright.compiler.example import Example
 from tilewright.compiler.kernel import Kernel
 from tilewright.errors import TilewrightError
 from tilewright.machine.machine import Machine
-from tilewright.macro.prediction import Product
-from tilewright.ops.gemm.paths import GemmPaths
+from tilewright.ops.gemm.paths import product_paths
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.ops.matmul.explain import product_words
 from tilewright.records import dataclass
+from tilewright.spec.dtype import DType
 from tilewright.spec.problem import PRODUCT_SIZES, Strategy
 
 #: What each part of a prediction counts, in words.
 PARTS = {
-    "multiply": "multiply-adds, or the loads that feed them",
+    "multiply": "multiply-adds, or the latency of sums that are too few",
+    "functions": "other arithmetic on vectors: exponentials, reductions, conversions",
     "tiles": "calls, addresses and updates of C",
-    "packing": "copies into panels",
-    "l2": "waiting for L2, page walks included",
-    "l3": "waiting for L3, page walks included",
+    "packing": "copies into panels and into other orders",
+    "l1": "loads and stores that take longer than the arithmetic on them",
+    "l2": "waiting for L2",
+    "l3": "waiting for L3",
     "memory": "waiting for memory",
+    "tlb": "page walks: translations that the TLB lacks",
 }
 
 
-@dataclass(frozen=True)
-class PredictedPath:
-    """One strategy: what it does, its cycles by part, whether it is taken, and why it is not."""
-
-    name: str
-    meaning: str
-    parts: Mapping[str, float]
-    taken: bool
-    possible: bool
-
-    @property
-    def cycles(self) -> float:
-        """Of all parts."""
-        return sum(self.parts.values())
-
-
 def predicted_paths(kernel: Kernel, example: Example) -> tuple[PredictedPath, ...]:
-    """The strategies of a product, fewest predicted cycles first; none where a problem leaves no choice.
+    """The paths of a kernel, that which is taken first, then the others, fewest predicted cycles first.
 
     Examples
     --------
@@ -54,24 +42,11 @@ def predicted_paths(kernel: Kernel, example: Example) -> tuple[PredictedPath, ..
     ('IN_PLACE', True)
     """
     problem = kernel.problem
-    if not isinstance(problem, Gemm) or problem.strategy is not Strategy.AUTO:
-        return ()
-    if problem.packed or problem.weights:
-        return ()
-    paths = GemmPaths.of(problem, kernel.machine)
-    product = Product(*(example.sizes[name] for name in PRODUCT_SIZES))
-    possible, chosen = paths.possible(product), paths.chosen(product)
-    found = [
-        PredictedPath(
-            path.name,
-            path.value,
-            paths.predict(path, product)._asdict() if path in possible else {},
-            taken=path is chosen,
-            possible=path in possible,
-        )
-        for path in paths.all
-    ]
-    return tuple(sorted(found, key=lambda one: (not one.possible, one.cycles)))
+    if not isinstance(problem, Gemm):
+        return predicted_alternatives(kernel.compilation, example.sizes, example.tables)
+    if problem.strategy is not Strategy.AUTO or problem.packed or problem.weights:
+        return predicted_alternatives(kernel.compilation, example.sizes, example.tables, product_words)
+    return product_paths(problem, kernel.machine, tuple(example.sizes[name] for name in PRODUCT_SIZES))
 
 
 @dataclass(frozen=True)
@@ -96,6 +71,11 @@ class Roofline:
     points: tuple[tuple[str, float], ...] = ()
 
 
+def chosen_sums(problem: Any) -> DType | None:
+    """The type of a problem's sums if it is not the one that follows from its element types."""
+    return getattr(getattr(problem, "types", None), "chosen", None)
+
+
 def peak_of(problem: Any, machine: Machine) -> float:
     """Operations a cycle of the multiply unit for a problem's element types."""
     a = getattr(problem, "dtype", None)
@@ -103,7 +83,7 @@ def peak_of(problem: Any, machine: Machine) -> float:
         return 0.0
     b = getattr(problem, "b_dtype", None) or a
     try:
-        tile = machine.timed_isa.tile(a.real, b.real)
+        tile = machine.timed_isa.tile(a.real, b.real, chosen_sums(problem))
     except TilewrightError:
         return 0.0
     return 2.0 * tile.products * machine.timed_isa.rate(tile)

@@ -11,6 +11,7 @@ from tilewright.machine.machine import Machine
 from tilewright.records import dataclass
 from tilewright.tools.explore.loops import AssemblyLoop, innermost_loops
 from tilewright.tools.explore.mca import LoopEstimate, estimate_loops, find_tool, timeline_of
+from tilewright.tools.explore.page.costs import chosen_sums
 
 #: Loops that a page lists: the widest tiles first.
 MOST_LOOPS = 6
@@ -120,6 +121,7 @@ def _rate(kernel: Kernel, machine: Machine) -> float:
     if a is None:
         return 0.0
     try:
-        return float(machine.isa.rate(machine.isa.tile(a, getattr(problem, "b_dtype", None) or a)))
+        b = getattr(problem, "b_dtype", None) or a
+        return float(machine.isa.rate(machine.isa.tile(a, b, chosen_sums(problem))))
     except TilewrightError:
         return 0.0

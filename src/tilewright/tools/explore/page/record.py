@@ -7,6 +7,7 @@ from dataclasses import asdict, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
+from tilewright.compiler.alternatives import PredictedPath
 from tilewright.compiler.example import Example
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.matrix_example import example_of
@@ -17,7 +18,7 @@ from tilewright.ir.nodes import Constant, If, Loop, Pack, Program, Statement, Ti
 from tilewright.ir.primitives.tables import PackTable
 from tilewright.machine.machine import Machine
 from tilewright.ops.explain import explain_problem
-from tilewright.tools.explore.page.costs import PARTS, PredictedPath, predicted_paths, roofline_of
+from tilewright.tools.explore.page.costs import PARTS, predicted_paths, roofline_of
 from tilewright.tools.explore.page.inner import inner_loops
 from tilewright.tools.explore.page.listing import Listing, listing_of
 from tilewright.tools.explore.page.walk import Walk, walk_of
@@ -250,7 +251,7 @@ def _tiles(program: Program, walk: Walk, machine: Machine) -> Iterator[dict[str,
         a, b = (program.buffer(window.buffer).dtype for window in (node.a, node.b))
         tile: dict[str, Any] = {"m": 1, "n": 1, "k": 1, "name": ""}
         try:
-            one = machine.isa.tile(a.real, a.real if node.stored is not None else b.real)
+            one = machine.isa.tile(a.real, a.real if node.stored is not None else b.real, node.sums)
             tile = {"m": one.m, "n": one.n, "k": one.k, "name": one.instruction}
         except TilewrightError:
             pass

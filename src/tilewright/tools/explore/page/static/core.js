@@ -52,7 +52,7 @@ function hatch(svg, colour, kind) {
   const made = svg.append("defs").append("pattern").attr("id", name).attr("width", size).attr("height", size)
     .attr("patternUnits", "userSpaceOnUse");
   made.append("rect").attr("width", size).attr("height", size).style("fill", colour).attr("opacity", 0.78);
-  const lines = [null, "M0 8L8 0", "M0 0L8 8", "M0 4H8", "M4 0V8", "M0 8L8 0M0 0L8 8"][kind % 6];
+  const lines = [null, "M0 8L8 0", "M0 0L8 8", "M0 4H8", "M4 0V8", "M0 8L8 0M0 0L8 8", "M0 4H8M4 0V8", "M0 2H8M0 6H8", "M2 0V8M6 0V8"][kind % 9];
   if (lines) made.append("path").attr("d", lines).style("stroke", "var(--card)").attr("stroke-width", 1.6).attr("fill", "none");
   return `url(#${name})`;
 }

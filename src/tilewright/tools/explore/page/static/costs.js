@@ -3,38 +3,59 @@
 panels.push({
   id: "costs", title: "Strategies", wanted: (record) => Boolean(record.paths && record.paths.length),
   draw(section, record) {
-    const possible = record.paths.filter((path) => path.possible), names = Object.keys(record.parts);
-    const taken = possible.find((path) => path.taken);
-    element(section, "p", `Cycles of the call that is drawn, as the cost model predicts them; the strategy that is taken: ${taken?.meaning ?? "none"}.`);
-    const figure = element(section, "figure"), width = widthOf(figure), row = 52;
-    const svg = picture(figure, width, possible.length * row + 30, "Predicted cycles by part");
-    const scale = d3.scaleLinear([0, d3.max(possible, (path) => path.cycles)], [4, width - 20]);
-    const colours = names.map((_, at) => `var(--p${at})`), fills = colours.map((one, at) => hatch(svg, one, at));
+    const possible = record.paths.filter((path) => path.possible), every = Object.keys(record.parts);
+    const names = every.filter((name) => possible.some((path) => path.parts[name] >= 0.5));
+    const taken = possible.find((path) => path.taken), others = record.paths.length > 1;
+    const called = (name) => (["l1", "l2", "l3", "tlb"].includes(name) ? name.toUpperCase() : name);
+    element(section, "p", `Cycles of the call that is drawn, on one core, as the cost model predicts them. ` +
+      (others ? `The strategy that is taken: ${taken?.meaning ?? "none"}.` : "This kernel has one strategy."));
+    const figure = element(section, "figure"), width = widthOf(figure), bar = 22, line = 17;
+    const titles = possible.map((path) => wrapped(`${path.taken && others ? "✓ taken: " : ""}${path.meaning}, ${number(Math.round(path.cycles))} cycles`, Math.floor(width / 7)));
+    const tops = [0], end = () => tops[tops.length - 1];
+    for (const text of titles) tops.push(end() + text.length * line + bar + 16);
+    const svg = picture(figure, width, end() + 30, "Predicted cycles by part");
+    const scale = d3.scaleLinear([0, d3.max(possible, (path) => path.cycles)], [12, width - 20]);
+    const place = new Map(names.map((name) => [name, every.indexOf(name)]));
+    const colours = new Map(names.map((name) => [name, `var(--p${place.get(name)})`]));
+    const fills = new Map(names.map((name) => [name, hatch(svg, colours.get(name), place.get(name))]));
     possible.forEach((path, at) => {
-      const y = at * row;
-      svg.append("text").attr("x", 0).attr("y", y + 14).style("font-weight", path.taken ? 700 : 400)
-        .text(`${path.taken ? "✓ taken: " : ""}${path.meaning}, ${number(Math.round(path.cycles))} cycles`);
-      let x = 4;
-      names.forEach((name, place) => {
+      const text = svg.append("text").style("font-weight", path.taken ? 700 : 400);
+      titles[at].forEach((words, row) => text.append("tspan").attr("x", 0).attr("y", tops[at] + 13 + row * line).text(words));
+      const top = tops[at] + titles[at].length * line + 3;
+      let x = scale(0);
+      for (const name of names) {
         const cycles = path.parts[name];
-        if (!cycles) return;
-        const made = svg.append("rect").attr("class", "cell").attr("x", x).attr("y", y + 20).attr("width", Math.max(1, scale(cycles))).attr("height", 22).attr("fill", fills[place]);
-        tipOn(made, () => `${name}: ${number(Math.round(cycles))} cycles, ${d3.format(".1%")(cycles / path.cycles)}`);
-        if (scale(cycles) > name.length * 7 + 12) boxed(svg, x + scale(cycles) / 2, y + 36, name);
-        x += scale(cycles);
-      });
+        if (!cycles) continue;
+        const long = scale(cycles) - scale(0);
+        const made = svg.append("rect").attr("class", "cell").attr("x", x).attr("y", top).attr("width", Math.max(1, long)).attr("height", bar).attr("fill", fills.get(name));
+        tipOn(made, () => `${called(name)}: ${number(Math.round(cycles))} cycles, ${d3.format(".1%")(cycles / path.cycles)}`);
+        if (long > name.length * 7 + 12) boxed(svg, x + long / 2, top + 16, called(name));
+        x += long;
+      }
     });
-    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${possible.length * row + 4})`).call(d3.axisBottom(scale).ticks(width > 600 ? 8 : 4, "~s"));
-    key(figure, names.map((name, at) => [colours[at], at, `${name === "l2" || name === "l3" ? name.toUpperCase() : name}: ${record.parts[name]}`]));
+    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${end() + 4})`).call(d3.axisBottom(scale).ticks(width > 600 ? 8 : 4, "~s"));
+    key(figure, names.map((name) => [colours.get(name), place.get(name), `${called(name)}: ${record.parts[name]}`]));
     const rows = record.paths.map((path) => [path.meaning, ...names.map((name) => (path.possible ? number(Math.round(path.parts[name])) : "–")),
-      path.possible ? number(Math.round(path.cycles)) : "–", path.taken ? "taken" : path.possible ? "not taken" : "not for these sizes and strides"]);
-    table(figure, ["strategy", ...names, "cycles", ""], rows, d3.range(1, names.length + 2));
-    if (taken && possible[0] !== taken) {
+      path.possible ? number(Math.round(path.cycles)) : "–", path.taken ? "taken" : path.possible ? "not taken" : "impossible", path.reason]);
+    table(figure, ["strategy", ...names.map(called), "cycles", "choice", "because"], rows, d3.range(1, names.length + 2));
+    const best = d3.min(possible, (path) => path.cycles);
+    if (taken && best < taken.cycles) {
       element(figure, "figcaption", `The choice follows measured limits of sizes and strides, not this prediction; it is predicted within ` +
-        `${d3.format(".1%")(taken.cycles / possible[0].cycles - 1)} of the fastest one.`);
+        `${d3.format(".1%")(taken.cycles / best - 1)} of the fastest one.`);
     }
   },
 });
+
+// Words in lines of at most so many letters.
+function wrapped(text, letters) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const last = lines[lines.length - 1];
+    if (last && last.length + word.length + 1 > letters) lines.push(word);
+    else lines[lines.length - 1] = last ? `${last} ${word}` : word;
+  }
+  return lines;
+}
 
 panels.push({
   id: "roofline", title: "Roofline", wanted: (record) => Boolean(record.roofline && record.roofline.peak && record.roofline.flops),

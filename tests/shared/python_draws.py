@@ -1,0 +1,145 @@
+"""Functions around nests drawn at random, calls of them with arrays drawn at random, and their outcomes."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import random
+from collections.abc import Callable
+from textwrap import indent
+from typing import Any, NamedTuple
+
+import numpy as np
+from nest_mutations import drawn
+from python_forms import PYTHON_FORMS
+from recognised_nests import RECOGNISED
+from refused_nests import REFUSED
+
+import tilewright as tw
+from tilewright.spec.dtype import DTYPES
+
+Array = np.ndarray[Any, Any]
+
+#: Shapes by the number of subscripts: larger than most that the nests name, not than all.
+SHAPES = {1: (600,), 2: (40, 40), 3: (12, 14, 15), 4: (8, 9, 8, 9)}
+#: What m, n, l and q may be.
+SIZES = ([7, 7, 6, 7, 6, 5, 0, -1], [6, 7, 7, 6, 5, 1, 0], [5, 8, 9, 6, 5, 7, 0], [3, 4, 2])
+#: The function around a nest; what is assigned in the nest is returned.
+HEAD = "def f(A, B, C, D, m, n, l, q, alpha, beta, p=1, i=9, j=9, k=9, s=0, t=0):\n"
+RETURNED = {"variables of loops": "i, j, k", "all variables": "i, j, k, s, t", "nothing": "None"}
+#: Types of arrays; others that one array in twenty has.
+TYPES, OTHERS = ("i8", "i8", "f8", "f8", "f4", "c16", "i1", "u2"), ("f4", "i4", "f2", "?", "O")
+
+
+class DrawnCall(NamedTuple):
+    """One call, replaced and as it is written.
+
+    Attributes
+    ----------
+    text : of the nest.
+    replaced, ran : whether a nest was replaced, and whether the replacement ran.
+    wrong : how the outcomes differ; empty if they do not.
+    """
+
+    text: str
+    replaced: bool
+    ran: bool
+    wrong: str
+
+
+def function_of(text: str, returned: str, name: str) -> tuple[Callable[..., Any], dict[str, int]]:
+    """A function with a nest, whose source Python finds, and how many subscripts its arrays have."""
+    source = f"{HEAD}{indent(text, '    ')}\n    return {returned}\n"
+    for dtype in DTYPES:
+        source = source.replace(f"{dtype}(", "(")
+    file = f"<drawn {name}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    namespace: dict[str, Any] = {"np": np}
+    exec(compile(source, file, "exec"), namespace)
+    axes: dict[str, int] = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Subscript):
+            count = len(node.slice.elts) if isinstance(node.slice, ast.Tuple) else 1
+            array = ast.unparse(node.value)
+            axes[array] = max(axes.get(array, 0), count)
+    return namespace["f"], axes
+
+
+def outcome(function: Callable[..., Any], arrays: list[Array], numbers: dict[str, int]) -> str:
+    """What a call returns, types included, or the error that it ends in."""
+    try:
+        return repr(function(*arrays, **numbers))
+    except (IndexError, ValueError, TypeError, NameError, ArithmeticError, AttributeError) as error:
+        return repr(error)
+
+
+def arrays_of(seed: int, axes: dict[str, int]) -> list[Array]:
+    """The same arrays for the same seed; some share memory, some are too small, some of another type."""
+    rng = np.random.default_rng(seed)
+    dtype = TYPES[rng.integers(len(TYPES))]
+    small = rng.integers(8) == 0
+    found = []
+    for name in "ABCD":
+        shape = SHAPES[axes.get(name, 2)]
+        if small and rng.integers(3) == 0:
+            shape = tuple(int(rng.integers(3, 8)) for _ in shape)
+        own = OTHERS[rng.integers(len(OTHERS))] if rng.integers(20) == 0 else dtype
+        values = rng.integers(-3, 4, shape)
+        if name == "D" and len(shape) == 2:
+            values += 9 * np.eye(*shape, dtype=values.dtype)  # so that factorisations have no zeros
+        found.append(values.astype(own))
+    kind = rng.integers(12)
+    if kind == 0:
+        found[2] = found[rng.integers(2)]
+    elif kind == 1 and found[0].ndim == found[2].ndim:
+        found[2] = found[0][tuple(slice(int(rng.integers(3)), None) for _ in range(found[0].ndim))]
+    elif kind == 2:
+        found[1] = found[1].T
+    elif kind == 3:
+        found[2] = found[3]
+    return found
+
+
+def same(one: Array, other: Array) -> bool:
+    """Whether arrays are equal, or close where their values are no small integers."""
+    if one.dtype != other.dtype or one.dtype.kind not in "fc":
+        return one.dtype == other.dtype and bool((one == other).all())
+    limit = 1e-2 if one.dtype == np.float16 else 1e-3 if one.dtype in (np.float32, np.complex64) else 1e-8
+    scale = np.abs(other[np.isfinite(other)]).max(initial=1)
+    return bool(np.allclose(one, other, rtol=limit, atol=limit * min(float(scale), 1e3), equal_nan=True))
+
+
+def drawn_call(rng: random.Random, name: str) -> DrawnCall | None:
+    """One nest and one call of it; None where the text is no program."""
+    form = rng.choice((PYTHON_FORMS, PYTHON_FORMS, [*RECOGNISED, *REFUSED]))
+    row = rng.choice(form)
+    changed = form is not PYTHON_FORMS or rng.random() < 0.6
+    text = drawn(row, rng) if changed else row.text
+    if "hole" in text:
+        return None
+    try:
+        function, axes = function_of(text, RETURNED[rng.choice(list(RETURNED))], name)
+    except SyntaxError:
+        return None
+    axes = {} if form is PYTHON_FORMS else axes
+    fast = tw.accelerate(function)
+    nests = [nest for nest in tw.accelerate.report(fast) if nest.replaced]
+    numbers = {size: rng.choice(sizes) for size, sizes in zip("mnlq", SIZES, strict=True)}
+    numbers |= {"alpha": rng.choice([2, -1]), "beta": rng.choice([0, 1, -2])}
+    if not nests:
+        return DrawnCall(text, replaced=False, ran=False, wrong="")
+    seed = rng.randrange(1 << 30)
+    ours, theirs = arrays_of(seed, axes), arrays_of(seed, axes)
+    with np.errstate(all="ignore"):
+        results = outcome(fast, ours, numbers), outcome(function, theirs, numbers)
+    wrong = "" if _alike(*results) else f"{results[0]} instead of {results[1]}"
+    for letter, one, other in zip("ABCD", ours, theirs, strict=True):
+        with np.errstate(all="ignore"):
+            wrong = wrong or ("" if same(one, other) else f"{letter} differs, of {one.dtype}")
+    ran = any(nest.call is not None and nest.call.runs for nest in nests)
+    return DrawnCall(text, replaced=True, ran=ran, wrong=f"{wrong} ({numbers}, seed {seed})" if wrong else "")
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether results are alike: sums of floats are equal in their first digits, in the type of NumPy."""
+    return one == other or (one.count("np.float") == other.count("np.float") > 0)
