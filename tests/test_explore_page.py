@@ -1,4 +1,4 @@
-"""explore.md: its example runs, its commands parse, and it names every section of the page."""
+"""docs/reference/explore.md: its example runs, its commands parse, and it names every section of the page."""
 
 from __future__ import annotations
 

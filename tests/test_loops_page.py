@@ -1,4 +1,4 @@
-"""loops.md: its program is replaced as it says, its commands are ours, and it names every option."""
+"""docs/reference/loops.md: its program is replaced as it says, its commands are ours, and it names every option."""
 
 from __future__ import annotations
 

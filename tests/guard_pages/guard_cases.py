@@ -60,6 +60,10 @@ class Room:
         self._used.append((wanted, memory))
         return memory
 
+    def forget(self) -> None:
+        """Pages of a case that failed serve no other: their bytes may be anything."""
+        self._used.clear()
+
     def clear(self) -> None:
         """All memory is free again."""
         for size, memory in self._used:
@@ -544,6 +548,7 @@ def run_case(seed: int, number: int, room: Room) -> str | None:
     try:
         case(draw)
     except Exception as error:  # whatever it is, the case and its number are what is needed
+        room.forget()
         where = traceback.extract_tb(error.__traceback__)[-1]
         operands = "; ".join(draw.said)
         return f"{case.__name__}: {type(error).__name__}: {error} ({where.name}:{where.lineno}) {operands}"

@@ -185,6 +185,9 @@ class UnsupportedSums(UnsupportedDtype):
 
     message = "sums of {sums} for products {dtypes}: no kernel; supported: {supported}"
 
+    def __init__(self, **fields: object) -> None:
+        TilewrightError.__init__(self, **fields)
+
 
 class NoCommonDtype(UnsupportedDtype):
     """The operands have no common dtype under NumPy's promotion."""

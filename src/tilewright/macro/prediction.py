@@ -200,7 +200,7 @@ class CutProduct:
             if rows_held(product.rs_a * size, l1) >= min(self.blocking.mr, product.m):
                 return 0.0
             return product.m * ceil(product.k * size / l1.line) * core.set_conflict_cycles
-        tile = min(self.blocking.mr, product.m)
+        tile = max(min(self.blocking.mr, product.m), 1)
         adjacent = min(
             1.0, product.rs_a * size / l1.line
         )  # of two rows of a depth: share of a line between them

@@ -87,7 +87,7 @@ def row_that_is_read(A: Any, B: Any, C: Any) -> Any:
         (bound_that_changes, False),
         (counter_that_is_read, True),
         (left_early, False),
-        (rows_that_change, False),
+        (rows_that_change, True),
         (row_that_is_read, False),
     ],
     ids=lambda value: getattr(value, "__name__", None),

@@ -302,6 +302,7 @@ def test_matmul_explains_itself() -> None:
         "beta",
         "bias",
         "activation",
+        "sums",
         "threads",
         "axes",
         "casting",

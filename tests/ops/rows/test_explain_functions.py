@@ -34,10 +34,15 @@ def test_the_axis_decides_the_kernel(axis: int, kind: str) -> None:
 def test_where_results_go() -> None:
     cut = tw.compile(RowFunction("rms_norm")).blocking
     assert isinstance(cut, RowCut)
-    for rows, answer in ((1, "no   past the caches"), (cut.stream_from // 1000 + 1, "yes  past the caches")):
+    condition = f"{cut.stream_from} <= batch * outer * rows * columns"
+    for rows, taken in ((1, "through"), (cut.stream_from // 1000 + 1, "past")):
         x = np.empty((rows, 1000), np.float32)  # of which nothing is read
         found = tw.explain(tw.rms_norm, x, out=x)
-        assert said(found, f"{answer}: {cut.stream_from} <= elements   (elements = {x.size})")
+        first, *others = found.considered
+        assert first.taken
+        assert not any(path.taken for path in others)
+        assert f"stores {taken} the caches" in str(first)
+        assert any(condition in str(path) for path in others)
 
 
 def test_which_calls_are_native() -> None:
