@@ -32,23 +32,33 @@ from tilewright.loops.nests import distribute, factorise
 from tilewright.loops.opt import work
 from tilewright.loops.opt.records import OutputFormat, ProductOptions, Remark
 from tilewright.loops.opt.work import Work, optimise_here, target_machine_of
-from tilewright.loops.splice import distribution
+from tilewright.loops.splice import distribution, kernel_call, splice, team_runtime
 from tilewright.loops.splice.kernels import EmbeddedKernel, Kernels
 from tilewright.loops.splice.plan import ProductStrategy
 from tilewright.loops.splice.splice import Splicer
+from tilewright.loops.splice.threads import ThreadSource
 from tilewright.machine.machine import Machine
+from tilewright.threads import program_pool
 
+#: Multiply-adds that small nests have threads from, so that sizes are drawn above and below.
+TEAM_WORK = 1 << 12
 #: Constants that keep small nests as they are, and values that do not.
-SMALL = ((distribution, "LEAST_WORK", 1), (distribute, "LENGTH", 5), (factorise, "LENGTH", 5))
+SMALL = (
+    *((distribution, "LEAST_WORK", 1), (distribute, "LENGTH", 5), (factorise, "LENGTH", 5)),
+    *((kernel_call, "TEAM_WORK", TEAM_WORK), (splice, "TEAM_WORK", TEAM_WORK)),
+    *((program_pool, "TEAM_WORK", TEAM_WORK), (program_pool, "WAKE_WORK", TEAM_WORK)),
+    (team_runtime, "OPENMP_WORK", TEAM_WORK),
+)
 #: LLVM IR as the front end writes it.
 PLAIN = ("-O2", "-Xclang", "-disable-llvm-passes")
 
 
 @contextmanager
 def small_steps() -> Iterator[None]:
-    """Nests are replaced however little they compute, and triangles cut into short strips.
+    """Nests are replaced however little they compute, triangles cut into short strips, and products shared
+    among threads.
 
-    Sizes that functions are called with have several strips then.
+    Sizes that functions are called with have several strips and tasks then.
     """
     with ExitStack() as changed:
         for module, constant, value in SMALL:
@@ -67,31 +77,43 @@ class Setting:
     small : whether nests are replaced however little they compute, by kernels that read operands in place.
     finished : whether LLVM's -O3 follows, as users have it; it takes half of the time, most of it for the
         program's own loops. Else its -O1.
+    threads : whose threads run products.
     """
 
     level: tuple[str, ...]
     machine: tuple[str, ...] = ()
     small: bool = True
     finished: bool = False
+    threads: ThreadSource = ThreadSource.OFF
 
     @property
     def name(self) -> str:
         """Its name in tables."""
         level = "plain" if self.level == PLAIN else self.level[0]
         words = ["any size" if self.small else "", "finished by -O3" if self.finished else ""]
+        words += [f"{self.threads.value} threads" if self.has_threads else ""]
         return ", ".join(filter(None, [" ".join([level, *self.machine]), *words]))
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether products may have threads."""
+        return self.threads is not ThreadSource.OFF
 
 
 #: Each seed is compiled with the next of these.
 SETTINGS = (
     Setting(PLAIN),
     Setting(("-O2",)),
+    Setting(PLAIN, threads=ThreadSource.OWN),
     Setting(PLAIN, finished=True),
     Setting(PLAIN, small=False),
     Setting(("-O3",), ("-march=native",)),
+    Setting(PLAIN, threads=ThreadSource.OPENMP),
     Setting(("-O1",)),
+    Setting(("-O2",), ("-march=native",), threads=ThreadSource.OWN),
     Setting(PLAIN, ("-march=native",), small=False, finished=True),
     Setting(("-O3",)),
+    Setting(("-O2",), threads=ThreadSource.OPENMP),
 )
 
 
@@ -105,7 +127,7 @@ class SharedKernels:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._make = Kernels._make
+        self._make, self._link = Kernels._make, Splicer.link_kernels
         self.taken: set[str] = set()
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -115,24 +137,27 @@ class SharedKernels:
         shared = self
 
         def make(
-            self: Kernels, problem: Any, machine: Machine, depth: int | None, *, inlined: bool
+            self: Kernels, problem: Any, machine: Machine, depth: int | None, *, inlined: bool, threads: bool
         ) -> EmbeddedKernel:
             if inlined:
-                return shared._make(self, problem, machine, depth, inlined=inlined)
-            return shared._found(problem, machine, depth)
+                return shared._make(self, problem, machine, depth, inlined=True, threads=threads)
+            return shared._found(problem, machine, depth, threads=threads)
 
         def link(self: Splicer, module: Any) -> None:
             taken = [one for one in self._kernels._taken.values() if not one.inlined]
             shared.taken |= {shared._object(one, module) for one in taken}
+            with mock.patch.object(Kernels, "texts", return_value=()):
+                shared._link(self, module)
 
         with mock.patch.object(Kernels, "_make", make), mock.patch.object(Splicer, "link_kernels", link):
             yield
 
-    def _found(self, problem: Any, machine: Machine, depth: int | None) -> EmbeddedKernel:
-        key = hashlib.sha256(repr((problem, machine, depth)).encode()).hexdigest()[:16]
+    def _found(self, problem: Any, machine: Machine, depth: int | None, *, threads: bool) -> EmbeddedKernel:
+        key = hashlib.sha256(repr((problem, machine, depth, threads)).encode()).hexdigest()[:16]
         path = self._folder / f"{key}.pickle"
         if not path.exists():
-            kernel = self._make(Kernels(f"shared_{key}_"), problem, machine, depth, inlined=False)
+            own = Kernels(f"shared_{key}_")
+            kernel = self._make(own, problem, machine, depth, inlined=False, threads=threads)
             _write_complete(path, pickle.dumps(kernel))
         found: EmbeddedKernel = pickle.loads(path.read_bytes())
         return found
@@ -158,24 +183,37 @@ def _write_complete(path: Path, content: bytes) -> None:
 
 @dataclass(frozen=True)
 class Batch:
-    """Functions of one source as two libraries, and the remarks on their nests."""
+    """Functions of one source as two libraries, and the remarks on their nests.
+
+    The process that calls functions loads the libraries: OpenMP's threads are not there for its children.
+    """
 
     calls: tuple[Call, ...]
-    original: ctypes.CDLL
-    replaced: ctypes.CDLL
+    original: str
+    replaced: str
     remarks: Sequence[Remark]
 
     def wrong(self, number: int, seed: int) -> list[str]:
         """Calls of one function that do not compute the same; the seed draws their sizes."""
-        return differences(self.calls[number], self.original, self.replaced, Random(1000 * seed + number))
+        libraries = ctypes.CDLL(self.original), ctypes.CDLL(self.replaced)
+        return differences(self.calls[number], *libraries, Random(1000 * seed + number))
 
     @property
     def became(self) -> Counter[str]:
-        """How many functions became which product, or were refused for which reason."""
+        """How many functions of each family became which product, or were refused for which reason.
+
+        ``finished: mk,kn->mn set then relu``.
+        """
         names = [call.function for call in self.calls]
-        return Counter(
-            found_in(self.remarks, name) or reasons(self.remarks, name).split(";")[0] for name in names
-        )
+        return Counter(f"{family_of(name)}: {self._became(name)}" for name in names)
+
+    def _became(self, name: str) -> str:
+        return found_in(self.remarks, name) or reasons(self.remarks, name).split(";")[0]
+
+
+def family_of(function: str) -> str:
+    """The form that a function was drawn of."""
+    return function.rstrip("0123456789")
 
 
 def compiled(text: str, setting: Setting, folder: Path, kernels: SharedKernels) -> Batch:
@@ -187,7 +225,8 @@ def compiled(text: str, setting: Setting, folder: Path, kernels: SharedKernels) 
     original, replaced = str(folder / "original.so"), str(folder / "replaced.so")
     _clang("-O1", *options, "-shared", str(path), "-o", original, "-lm")
     strategy = ProductStrategy.TILING if setting.small else ProductStrategy.AUTO
-    job = Work(bitcode.read_bytes(), path.name, OutputFormat.OBJECT, ProductOptions(strategy=strategy))
+    chosen = ProductOptions(strategy=strategy, threads=setting.threads)
+    job = Work(bitcode.read_bytes(), path.name, OutputFormat.OBJECT, chosen)
     with ExitStack() as changed:
         changed.enter_context(kernels.used())
         if setting.small:
@@ -196,9 +235,9 @@ def compiled(text: str, setting: Setting, folder: Path, kernels: SharedKernels) 
             changed.enter_context(mock.patch.object(work, "optimise_module", _optimise_quickly))
         done = optimise_here(job)
     made.write_bytes(done.content)
-    _clang("-shared", str(made), *sorted(kernels.taken), "-o", replaced, "-lm")
-    libraries = ctypes.CDLL(original), ctypes.CDLL(replaced)
-    return Batch(calls_of(text, path.name), *libraries, done.remarks)
+    runtime = ["-fopenmp=libgomp", "-Wl,--no-as-needed"] if setting.threads is ThreadSource.OPENMP else []
+    _clang("-shared", *runtime, str(made), *sorted(kernels.taken), "-o", replaced, "-lm", "-lpthread")
+    return Batch(calls_of(text, path.name), original, replaced, done.remarks)
 
 
 def _optimise_quickly(module: Any, target_machine: Any) -> None:

@@ -211,7 +211,7 @@ def differences(
 
 
 def _overlaps(call: Call, sizes: Mapping[str, int], random: Random | None) -> Iterator[tuple[str, str, int]]:
-    """Arrays that overlap in further calls, and how many elements they share: none, one, all but one."""
+    """Arrays that overlap in further calls, and how many elements they share: none, one, all."""
     pointers = [part for part in call.arguments if isinstance(part, Pointer)]
     pairs = (
         [
@@ -233,7 +233,9 @@ def _overlaps(call: Call, sizes: Mapping[str, int], random: Random | None) -> It
     if one.dtype[0] == "u" and count > 1:  # sums of sums leave the range in which floats are exact
         shared.append(count - 1)
         if random is not None:
-            shared.append(random.randrange(count))
+            shared += [random.randrange(count), count]
+    elif random is not None and {one.name, other.name} == {"c", "r"}:  # sums of one element each
+        shared.append(count)
     for elements in shared if random is None else random.sample(shared, min(2, len(shared))):
         yield one.name, other.name, elements
 
