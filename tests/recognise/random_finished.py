@@ -18,7 +18,8 @@ TYPES = {
     "u64": "uint64_t",
 }
 KINDS = (
-    *(("f32",) * 4, ("f32",) * 4, ("f64",) * 4, ("i32",) * 4, ("i64",) * 4, ("u32",) * 4, ("u64",) * 4),
+    *(("f32",) * 4, ("f32",) * 4, ("f32",) * 4, ("f32",) * 4, ("f64",) * 4, ("f64",) * 4, ("f64",) * 4),
+    *(("i32",) * 4, ("i64",) * 4, ("u32",) * 4, ("u64",) * 4),
     *(("i8", "i8", "i32", "i32"), ("u8", "i8", "i32", "i32"), ("i16", "i16", "i32", "i32")),
     *(("f16", "f16", "f32", "f32"), ("f32", "f32", "f64", "f64"), ("i32", "i32", "i64", "i64")),
     *(("f32", "f32", "f64", "f32"), ("f32", "f32", "f32", "f64"), ("i8", "i8", "i32", "f32")),
@@ -33,7 +34,7 @@ LOOPS = {
 def finished(random: Random, name: str) -> str:
     """C = step(step(A·B)): bias, scale, residual, bounds, in the loops of the sum or behind them."""
     of_a, of_b, of_sum, of_c = random.choice(KINDS)
-    mistake = random.choice(["", "", "", "fewer", "neighbour", "partial", "operand", "second"])
+    mistake = random.choice([*[""] * 6, "fewer", "neighbour", "partial", "operand", "second"])
     if mistake == "partial":  # factors of partial sums grow beyond any range
         of_a = of_b = of_sum = of_c = "u32"
     c = random.choice(["c[i * n + j]", "c[i * n + j]", "c[j * m + i]"])
@@ -42,9 +43,15 @@ def finished(random: Random, name: str) -> str:
     steps = [_step(random, c, of_c) for _ in range(random.choice([1, 1, 2, 3]))]
     body = _with_mistake(random, mistake, c, steps)
     # Sums in another type than C's stay in a variable.
-    forms = ["variable"] if of_sum != of_c else ["variable", "variable", "zero", "bias", "keep"]
+    forms = ["variable"] if of_sum != of_c else [*["variable"] * 3, "zero", "bias", "keep"]
     form = random.choice(forms)
-    if form == "variable":
+    if form == "variable" and not mistake and random.random() < 3 / 4:
+        # Steps on the variable, which is stored at the end.
+        start = random.choice(["0", "0", "v[j]", "w[i]"])
+        work, sign = " ".join(body).replace(c, "s"), random.choice(["=", "=", "+="])
+        added = f"{TYPES[of_sum]} s = {start}; {LOOPS['p']} s += {term}; {work} {c} {sign} s;"
+        body = []
+    elif form == "variable":
         sign = random.choice(["=", "=", "+="])
         added = f"{TYPES[of_sum]} s = 0; {LOOPS['p']} s += {term}; {c} {sign} s;"
     else:
