@@ -116,7 +116,7 @@ def _placed(random: Random, added: str, steps: list[str], *, fewer: bool) -> lis
     """The sum and its steps: in the same loops, in those of a row, or in loops behind those of the sum."""
     outer, inner = random.sample("ij", 2)
     shorter = LOOPS[inner].replace("= 0", "= 1") if fewer else LOOPS[inner]
-    where = random.choice(["row", "behind", "each", *([] if fewer else ["element"])])
+    where = random.choice(["row", "behind", "each", *([] if fewer else ["element"])]) if steps else "element"
     work = " ".join(steps)
     match where:
         case "element":
