@@ -23,7 +23,7 @@ STATEMENTS, FINISHED = (0, 0, 0, 0, 0, 1, 0), (0, 0, 0, 0, 0, 0, 1)
 @pytest.mark.skipif(CLANG.program is None, reason="clang is not installed")
 @pytest.mark.parametrize(
     ("seed", "setting", "weights"),
-    [(1, AS_USERS_HAVE_THEM, WEIGHTS), (4, EVERY_NEST, STATEMENTS), (5, WITH_THREADS, FINISHED)],
+    [(1, AS_USERS_HAVE_THEM, WEIGHTS), (4, EVERY_NEST, STATEMENTS), (86, WITH_THREADS, FINISHED)],
     ids=["nests", "statements", "finished"],
 )
 def test_random_nests(seed: int, setting: Setting, weights: tuple[int, ...], tmp_path: Path) -> None:
@@ -32,6 +32,8 @@ def test_random_nests(seed: int, setting: Setting, weights: tuple[int, ...], tmp
     nests = 32 if EVERY_TEST_RUNS else 8
     batch = compiled(source(seed, nests, weights), setting, tmp_path, SharedKernels(tmp_path / "kernels"))
     assert [line for number in range(len(batch.calls)) for line in batch.wrong(number, seed)] == []
+    if weights is FINISHED:
+        assert any(" then " in what for what in batch.became)
     if weights is not STATEMENTS:
         replaced = sum(count for what, count in batch.became.items() if "->" in what)
         assert replaced >= nests // 2
