@@ -30,6 +30,19 @@ def same(one: Access, other: Access) -> bool:
     return one.memory.base == other.memory.base and one.offset == other.offset
 
 
+def may_touch(one: Access, other: Access) -> bool:
+    """Whether two accesses of one memory may have bytes in common; other memory is compared at run time.
+
+    ``t[i]`` and ``t[j]`` may be the same element, ``t[i]`` and ``t[i + 1]`` are not.
+    """
+    if one.memory.base != other.memory.base:
+        return False
+    distance = (one.offset - other.offset).constant
+    if distance is None or one.dtype is None or other.dtype is None:
+        return True
+    return -one.dtype.size < distance < other.dtype.size
+
+
 def loads(value: object) -> Iterator[Access]:
     """Every element that a value reads."""
     if isinstance(value, Load):
@@ -56,7 +69,7 @@ def accesses(*statements: Statement) -> Iterator[tuple[Access, bool]]:
 def sunk(loop: CountedLoop) -> list[Statement]:
     """A loop that runs at least once, with a last store that every iteration repeats moved behind it.
 
-    ``loop {s = s + x; c = s}`` -> ``loop {s = s + x}; c = s``, if nothing else in the loop touches c.
+    ``loop {s = s + x; c = s}`` -> ``loop {s = s + x}; c = s``, if nothing else in the loop may touch c.
     """
     carried = {
         one.value: one.target for one in loop.body if isinstance(one, Assign) and isinstance(one.target, Cell)
@@ -68,7 +81,7 @@ def sunk(loop: CountedLoop) -> list[Statement]:
             case Assign(target=Access() as target, value=value) if (
                 value in carried
                 and loop.index not in target.offset.symbols
-                and sum(same(access, target) for access, _ in accesses(loop)) == 1
+                and sum(may_touch(access, target) for access, _ in accesses(loop)) == 1
             ):
                 behind.append(replace(statement, value=Read(carried[value])))
             case _:
@@ -90,9 +103,11 @@ def without_dead_stores(statements: list[Statement]) -> tuple[Statement, ...]:
 
 def _is_overwritten(target: Access, statements: list[Statement]) -> bool:
     for statement in statements:
-        found = [store for access, store in accesses(statement) if same(access, target)]
-        if found:
-            return found == [True] and isinstance(statement, Assign)
+        found = list(accesses(statement))
+        if any(may_touch(access, target) for access, store in found if not store):
+            return False
+        if any(same(access, target) for access, _ in found):
+            return isinstance(statement, Assign)
     return False
 
 
