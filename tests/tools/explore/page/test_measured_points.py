@@ -86,9 +86,12 @@ def test_a_call_computes_what_its_problem_means() -> None:
 
 def a_product(row: int) -> tw.Contraction:
     """C of 2 x 4 whose rows are so many elements apart."""
-    sizes = {"m": (2, {"in0": 3, "out": row}), "n": (4, {"in1": 1, "out": 1}), "k": (3, {"in0": 1, "in1": 4})}
     return tw.Contraction(
-        [tw.Dimension(kind, "sequential", size, **strides) for kind, (size, strides) in sizes.items()]
+        [
+            tw.Dimension("m", "sequential", 2, in0=3, out=row),
+            tw.Dimension("n", "sequential", 4, in1=1, out=1),
+            tw.Dimension("k", "sequential", 3, in0=1, in1=4),
+        ]
     )
 
 

@@ -67,7 +67,7 @@ def _product(problem: Gemm, sizes: dict[str, int]) -> Measured | None:
     """A product of two matrices as they are, or a linear layer."""
     plain = {problem.a, problem.b} <= {Layout.ROW, Layout.COL} and problem.c is Layout.ROW
     if plain and not problem.epilogue and problem.weights is None:
-        return Case(replace(problem, **sizes))
+        return Case(replace(problem, m=sizes["m"], n=sizes["n"], k=sizes["k"]))
     layer = problem.a is Layout.ROW and problem.c is Layout.ROW
     if not layer or (problem.dtype, problem.b_dtype, problem.out_dtype) != (F32,) * 3:
         return None
