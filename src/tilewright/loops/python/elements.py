@@ -13,8 +13,8 @@ from tilewright.records import dataclass
 BUILTINS = frozenset({"range", "len", "min", "max", "sum", "int", "abs"})
 
 
-#: What the indices of loops begin with that slices stand for.
-SLICE = "slice"
+#: What the indices of loops begin with that slices stand for; no variable of a program does.
+SLICE = "slice "
 
 
 class NotAnInteger(Exception):
@@ -79,7 +79,9 @@ class PythonNest:
     not_negative : the record is valid if none of these is negative.
     values : the variable of a loop, by its index.
     counts : trip counts of loops with steps, by symbol: span and step.
-    has_floats : whether a number is written with a decimal point.
+    numbers : those that are written in it.
+    counters : integers that counters of `while` loops start from: the counters have their types.
+    widens : whether a sum of small integers is computed in larger ones.
     """
 
     node: ast.For | ast.While
@@ -98,7 +100,14 @@ class PythonNest:
     not_negative: list[Polynomial] = field(default_factory=list)
     values: dict[Index, Polynomial] = field(default_factory=dict)
     counts: dict[Symbol, tuple[Polynomial, int]] = field(default_factory=dict)
-    has_floats: bool = False
+    numbers: list[float | complex] = field(default_factory=list)
+    counters: set[Symbol] = field(default_factory=set)
+    widens: bool = False
+
+    @property
+    def has_floats(self) -> bool:
+        """Whether a number is written with a decimal point."""
+        return any(not isinstance(number, int) for number in self.numbers)
 
     def count_of(self, span: Polynomial, step: int) -> Polynomial:
         """The trip count of a loop with a step, which is no polynomial, as a symbol."""
@@ -228,16 +237,16 @@ class SubscriptReader:
         end = axis.upper or ast.parse(f"{name}.shape[{place}]", mode="eval").body
         return first, self.integer(end) - first
 
-    def lengths(self, node: ast.Subscript) -> list[Polynomial]:
-        """The lengths of the slices among the subscripts, in order."""
+    def ranges_of(self, node: ast.Subscript) -> list[tuple[Polynomial, Polynomial]]:
+        """The first subscripts and the lengths of the slices among the subscripts, in order."""
         name, axes = flattened(node)
         slices = [(place, axis) for place, axis in enumerate(axes) if isinstance(axis, ast.Slice)]
-        return [self.part(name, place, axis)[1] for place, axis in slices]
+        return [self.part(name, place, axis) for place, axis in slices]
 
     def new_part(self, length: Polynomial) -> SliceRange:
         """A new loop for a slice."""
         self.count += 1
-        return SliceRange(Index(f"{SLICE} {self.count}"), length)
+        return SliceRange(Index(f"{SLICE}{self.count}"), length)
 
     def element(self, name: str, place: int, axis: ast.Slice, part: SliceRange) -> Polynomial:
         """The subscript of a slice's element in terms of the index of its loop."""

@@ -60,7 +60,11 @@ def iteration(target: ast.expr, iterable: ast.expr, place: ast.expr) -> Iteratio
             return None if last is None else iteration(target, inner, last)
         case ast.Name(id=name), _:
             size, item = _size(iterable), _item(iterable, place)
-            return None if size is None or item is None else Iteration([size], [(name, item)])
+            if size is None or item is None:
+                return None
+            columns = isinstance(iterable, ast.Attribute) and iterable.attr == "T"
+            two = [(axes_of(iterable.value), ast.Constant(2))] if columns else []
+            return Iteration([size], [(name, item)], two)
         case _:
             return None
 
@@ -225,6 +229,11 @@ def times(left: ast.expr, right: ast.expr) -> ast.expr:
     if isinstance(right, ast.Constant) and right.value == 1:
         return left
     return ast.BinOp(left, ast.Mult(), right)
+
+
+def axes_of(array: ast.expr) -> ast.expr:
+    """The number of axes of an array."""
+    return ast.Attribute(deepcopy(array), "ndim", ast.Load())
 
 
 def _constant(value: int) -> ast.expr:

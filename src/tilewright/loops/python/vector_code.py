@@ -278,7 +278,7 @@ class PlanCode:
             case Times(left=left, right=right):
                 return f"({of(left)} * {of(right)})"
             case Quotient(left=left, right=right):
-                return f"({of(left)} / {of(right)})"
+                return f"quotient({of(left)}, {of(right)})"
             case Minus(value=inner):
                 return f"(-{of(inner)})"
             case SquareRoot(value=inner):
