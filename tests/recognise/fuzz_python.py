@@ -29,6 +29,10 @@ SMALL = (
 )
 
 
+#: What becomes of nests.
+OUTCOMES = ("drawn", "replaced", "ran replaced", "refused", "wrong")
+
+
 def wrong(seed: int, count: int) -> tuple[list[str], Counter[str]]:
     """What differs among the nests drawn for a seed, and what became of how many."""
     rng = random.Random(seed)
@@ -43,10 +47,12 @@ def wrong(seed: int, count: int) -> tuple[list[str], Counter[str]]:
             if call is None:
                 continue
             became["nests"] += 1
-            became["replaced" if call.replaced else "refused"] += 1
-            became["ran replaced"] += call.ran
+            for family in ("", f"{call.family}: "):
+                became[f"{family}drawn"] += 1
+                became[f"{family}replaced" if call.replaced else f"{family}refused"] += 1
+                became[f"{family}ran replaced"] += call.ran
+                became[f"{family}wrong"] += bool(call.wrong)
             if call.wrong:
-                became["wrong"] += 1
                 found.append(f"seed {seed}: {call.wrong}\n{call.text}")
     return found, became
 
@@ -55,8 +61,9 @@ def main() -> None:
     """So many nests of one seed."""
     found, became = wrong(int(sys.argv[1]), int(sys.argv[2]))
     sys.stdout.write("".join(f"{one}\n" for one in found))
-    counts = [f"{became[what]} {what}" for what in ("nests", "replaced", "ran replaced", "refused", "wrong")]
-    sys.stdout.write(", ".join(counts) + "\n")
+    for family in ("forms: ", "changed forms: ", "recognised: ", "statements: ", ""):
+        counts = [f"{became[family + what]} {what}" for what in OUTCOMES]
+        sys.stdout.write(f"{family or 'all: '}{', '.join(counts)}\n")
     sys.exit(bool(found))
 
 

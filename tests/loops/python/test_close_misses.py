@@ -83,7 +83,7 @@ def first_of_a_comprehension(A: Array, B: Array, C: Array) -> list[int]:
             if j <= i:
                 for k in range(N):
                     C[i, j] += A[i, k] * B[k, j]
-    return [k for k in range(k)]  # noqa: F821 (the range is that of the loop's variable)
+    return [2 * k for k in range(k)]
 
 
 # Errors that must not be lost
