@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from accelerated_calls import Array, same
 
+import tilewright as tw
+
 N = 12
 
 
@@ -212,6 +214,12 @@ def condition_on_a_result(A: Array, B: Array, C: Array) -> None:
                 C[i, j] -= A[i, k] * B[k, j]
 
 
+def element_of_the_result(A: Array, B: Array, C: Array) -> None:
+    for j in range(N):
+        for k in range(N):
+            C[k, j] += C[N - 1 - j, j] * A[k, k]
+
+
 def infinite_factor(A: Array, B: Array, C: Array, alpha: float = math.inf) -> None:
     for i in range(N):
         for j in range(N):
@@ -263,9 +271,33 @@ CLOSE_MISSES: list[tuple[Callable[..., Any], Callable[[str], list[Array]], str, 
     (counter_of_numpy, signed, "f8", "start is int64"),
     (start_that_changes, signed, "f8", "without a range"),
     (condition_on_a_result, positive, "f8", "depends on the value of a ndarray"),
+    (element_of_the_result, signed, "i8", "shares memory"),
     (infinite_factor, signed, "f8", "inf is infinite"),
     (zero_times_nan, signed, "f8", "a factor is 0"),
 ]
+
+
+def other_iterables(A: Any, B: Array, C: Array) -> None:
+    for name, x in A.items():
+        for i in range(N):
+            C[i, 0] += x * B[i, len(name)]
+    for x, y in zip(A.values(), iter(B), strict=False):
+        for i in range(N):
+            C[i, 1] += x * y[i]
+    for entry in A.values():
+        if entry.real > 0:
+            C[0, 0] += entry.real
+    for row in B[:, 0:3]:
+        for x in row.tolist():
+            C[0, 1] += x * x
+
+
+def test_other_iterables() -> None:
+    numbers = {"a": np.float64(2), "bc": np.float64(3)}
+    ours, theirs = signed("f8"), signed("f8")
+    tw.accelerate(other_iterables)(numbers, *ours[1:])
+    other_iterables(numbers, *theirs[1:])
+    np.testing.assert_array_equal(ours[2], theirs[2])
 
 
 @pytest.mark.filterwarnings("ignore:.* encountered in")

@@ -7,6 +7,7 @@ from dataclasses import field
 
 from tilewright.loops.nests.nest import Access, Bound, CountedLoop, Extent, MemoryObject, Where
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+from tilewright.loops.python.sequences import subscripts_of
 from tilewright.records import dataclass
 
 #: Built-in functions that a nest may call; the run-time check verifies that the names still refer to them.
@@ -207,10 +208,7 @@ class SubscriptReader:
 
     def access(self, node: ast.Subscript) -> Access:
         """An element access; ``A[i][k]`` is ``A[i, k]``."""
-        name, axes = flattened(node)
-        array = ast.parse(name, mode="eval").body
-        if not isinstance(array, ast.Name | ast.Attribute) or not self.is_invariant(array):
-            raise NotAnInteger(f"takes elements of {name}, which the nest itself assigns")
+        name, axes = self.array_of(node)
         count = len(slices_of(node))
         in_steps = count > 0 and isinstance(node.value, ast.Subscript)  # A[:, i][k] is A[k, i]
         if count > len(self.parts) or in_steps or any(map(_is_special, axes)):
@@ -229,6 +227,14 @@ class SubscriptReader:
             offset = offset + subscript * AxisStride.of(name, number)
         return Access(MemoryObject(Symbol(name), name), offset, None, self.where(node), subscripts)
 
+    def array_of(self, node: ast.Subscript) -> tuple[str, list[ast.expr]]:
+        """The expression of an array, and the subscripts of an access to it."""
+        array, axes = subscripts_of(node)
+        name = ast.unparse(array)
+        if not isinstance(array, ast.Name | ast.Attribute) or not self.is_invariant(array):
+            raise NotAnInteger(f"takes elements of {name}, which the nest itself assigns")
+        return name, axes
+
     def part(self, name: str, place: int, axis: ast.Slice) -> tuple[Polynomial, Polynomial]:
         """The first subscript of a slice, and its length."""
         if axis.step is not None:
@@ -239,7 +245,7 @@ class SubscriptReader:
 
     def ranges_of(self, node: ast.Subscript) -> list[tuple[Polynomial, Polynomial]]:
         """The first subscripts and the lengths of the slices among the subscripts, in order."""
-        name, axes = flattened(node)
+        name, axes = self.array_of(node)
         slices = [(place, axis) for place, axis in enumerate(axes) if isinstance(axis, ast.Slice)]
         return [self.part(name, place, axis) for place, axis in slices]
 
@@ -264,19 +270,9 @@ class SubscriptReader:
         return Access(MemoryObject(Symbol(name), name), Polynomial(), None, where)
 
 
-def flattened(node: ast.Subscript) -> tuple[str, list[ast.expr]]:
-    """The array and the subscripts of an access: those of ``A[i][k]`` are i and k."""
-    axes: list[ast.expr] = []
-    array: ast.expr = node
-    while isinstance(array, ast.Subscript):
-        axes[:0] = array.slice.elts if isinstance(array.slice, ast.Tuple) else [array.slice]
-        array = array.value
-    return ast.unparse(array), axes
-
-
 def slices_of(node: ast.Subscript) -> list[ast.Slice]:
     """The slices among the subscripts."""
-    return [axis for axis in flattened(node)[1] if isinstance(axis, ast.Slice)]
+    return [axis for axis in subscripts_of(node)[1] if isinstance(axis, ast.Slice)]
 
 
 def _is_special(axis: ast.expr) -> bool:

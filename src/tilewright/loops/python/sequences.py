@@ -59,7 +59,8 @@ def iteration(target: ast.expr, iterable: ast.expr, place: ast.expr) -> Iteratio
             last = None if size is None else minus(minus(size, ast.Constant(1)), place)
             return None if last is None else iteration(target, inner, last)
         case ast.Name(id=name), _:
-            size, item = _size(iterable), _item(iterable, place)
+            size = _size(iterable)
+            item = None if size is None else _item(iterable, place)
             if size is None or item is None:
                 return None
             columns = isinstance(iterable, ast.Attribute) and iterable.attr == "T"
