@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 import linecache
 import random
+import warnings
+from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from textwrap import indent
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 from nest_mutations import drawn
@@ -17,6 +21,7 @@ from recognised_nests import RECOGNISED
 from refused_nests import REFUSED
 
 import tilewright as tw
+from tilewright.loops.python import calls, vector_call, vector_code
 from tilewright.spec.dtype import DTYPES
 
 Array = np.ndarray[Any, Any]
@@ -32,6 +37,16 @@ RETURNED = {"variables of loops": "i, j, k", "all variables": "i, j, k, s, t", "
 TYPES, OTHERS = ("i8", "i8", "f8", "f8", "f4", "c16", "i1", "u2"), ("f4", "i4", "f2", "?", "O")
 
 
+#: Where nests are from.
+FAMILIES = ("forms", "changed forms", "recognised", "statements")
+#: Constants that keep small nests as they are, and values that do not.
+SMALL = (
+    (calls, "FEWEST_ITERATIONS", 1),
+    (vector_call, "FEWEST_ITERATIONS", 1),
+    (vector_code, "STRIP", 3),
+)
+#: What becomes of nests.
+OUTCOMES = ("drawn", "replaced", "ran replaced", "refused", "wrong")
 #: Values of floats up to which outcomes are compared.
 LARGEST = 1e6
 
@@ -154,7 +169,7 @@ def drawn_call(rng: random.Random, name: str) -> DrawnCall | None:
 
 def _drawn_text(rng: random.Random) -> tuple[str, str]:
     """The family and the text of a nest."""
-    family = rng.choice(("forms", "changed forms", "recognised", "statements", "statements"))
+    family = rng.choice((*FAMILIES, "statements"))
     match family:
         case "forms":
             return family, rng.choice(PYTHON_FORMS).text
@@ -169,3 +184,29 @@ def _drawn_text(rng: random.Random) -> tuple[str, str]:
 def _alike(one: str, other: str) -> bool:
     """Whether results are alike: sums of floats are equal in their first digits, in the type of NumPy."""
     return one == other or (one.count("np.float") == other.count("np.float") > 0)
+
+
+def drawn_calls(seed: int, count: int) -> tuple[list[str], Counter[tuple[str, str]]]:
+    """What differs among the nests drawn for a seed, and what became of how many, by family.
+
+    Nests run replaced however few iterations they have, and triangles are cut into short strips.
+    """
+    rng = random.Random(seed)
+    found: list[str] = []
+    became: Counter[tuple[str, str]] = Counter()
+    with ExitStack() as changed, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module, constant, value in SMALL:
+            changed.enter_context(mock.patch.object(module, constant, value))
+        while became["all", "drawn"] < count:
+            call = drawn_call(rng, f"{seed}, {became['all', 'drawn']}")
+            if call is None:
+                continue
+            for family in ("all", call.family):
+                became[family, "drawn"] += 1
+                became[family, "replaced" if call.replaced else "refused"] += 1
+                became[family, "ran replaced"] += call.ran
+                became[family, "wrong"] += bool(call.wrong)
+            if call.wrong:
+                found.append(f"seed {seed}: {call.wrong}\n{call.text}")
+    return found, became

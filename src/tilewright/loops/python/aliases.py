@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 from copy import deepcopy
 
-from tilewright.loops.python.sequences import axes_of, indexed, length
+from tilewright.loops.python.sequences import indexed, length, two_axes
 
 #: Built-in functions whose arguments are sequences.
 _TAKE_ROWS = frozenset({"len", "zip", "enumerate", "reversed"})
@@ -105,15 +105,6 @@ def remaining(names: set[str], inside: ast.AST) -> list[str]:
     return sorted({one.id for one in read if one.id in names and id(one) not in own})
 
 
-def two_axes(array: ast.expr) -> list[ast.stmt]:
-    """What must hold for the columns of ``A.T`` to be rows of A: it has two axes."""
-    match array:
-        case ast.Attribute(value=base, attr="T"):
-            return [ast.Assert(ast.Compare(axes_of(base), [ast.Eq()], [ast.Constant(2)]))]
-        case _:
-            return []
-
-
 def separated(body: list[ast.stmt]) -> list[ast.stmt]:
     """The statements of a body with ``a, b = x, y`` as two assignments.
 
@@ -147,7 +138,8 @@ def resolved(body: list[ast.stmt], replaced: set[str]) -> list[ast.stmt]:
             ):
                 waiting = [Substitution(name, value).visit(one) for one in waiting]
                 replaced.add(name)
-                found += [ast.copy_location(one, statement) for one in two_axes(value)]
+                equal = (ast.Compare(one, [ast.Eq()], [other]) for one, other in two_axes(value))
+                found += [ast.copy_location(ast.Assert(one), statement) for one in equal]
             case _:
                 found.append(statement)
     return found

@@ -63,9 +63,7 @@ def iteration(target: ast.expr, iterable: ast.expr, place: ast.expr) -> Iteratio
             item = None if size is None else _item(iterable, place)
             if size is None or item is None:
                 return None
-            columns = isinstance(iterable, ast.Attribute) and iterable.attr == "T"
-            two = [(axes_of(iterable.value), ast.Constant(2))] if columns else []
-            return Iteration([size], [(name, item)], two)
+            return Iteration([size], [(name, item)], two_axes(iterable))
         case _:
             return None
 
@@ -232,9 +230,13 @@ def times(left: ast.expr, right: ast.expr) -> ast.expr:
     return ast.BinOp(left, ast.Mult(), right)
 
 
-def axes_of(array: ast.expr) -> ast.expr:
-    """The number of axes of an array."""
-    return ast.Attribute(deepcopy(array), "ndim", ast.Load())
+def two_axes(array: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Integers that must be equal for the rows of ``A.T`` to be columns of A: A has two axes."""
+    match array:
+        case ast.Attribute(value=base, attr="T"):
+            return [(ast.Attribute(deepcopy(base), "ndim", ast.Load()), ast.Constant(2))]
+        case _:
+            return []
 
 
 def _constant(value: int) -> ast.expr:
