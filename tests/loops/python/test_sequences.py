@@ -195,9 +195,10 @@ def test_forms(function: Callable[..., Any], subscripts: str, dtype: str) -> Non
     report = same(function, made(dtype), made(dtype))
     assert report.replaced, str(report)
     assert subscripts in report.subscripts
-    assert report.as_written == ""
+    widened = dtype == "i1" and function in (sums_of_products, sum_methods)
+    assert report.as_written == ("sums of int8 are computed in larger integers" if widened else "")
     assert report.call is not None
-    assert report.call.runs == 1
+    assert report.call.runs == (not widened)
 
 
 @pytest.mark.parametrize("shape", [(0, 13, 12), (11, 0, 12), (11, 13, 0)])
