@@ -73,7 +73,8 @@ class _Distributor:
         blocks = factorisation(self.stores, self.nest.extent, self.fresh, self.arrays)
         steps = finished(tuple(self._steps(self._ordered())) if blocks is None else (blocks,))
         sharing = MatrixSharing(self._products, self._symbol, _product, self._loops)
-        found = Distribution(tuple(shared(steps, sharing)), tuple(self._guards()), tuple(self._conditions()), self.nest.where)
+        by_strips = tuple(shared(steps, sharing))
+        found = Distribution(by_strips, tuple(self._guards()), tuple(self._conditions()), self.nest.where)
         if not found.products:
             raise Refused(self.nest.where, "has several statements, none of which is a product")
         return found
