@@ -72,8 +72,9 @@ class _Distributor:
         """The steps, or `Refused`."""
         blocks = factorisation(self.stores, self.nest.extent, self.fresh, self.arrays)
         steps = finished(tuple(self._steps(self._ordered())) if blocks is None else (blocks,))
-        steps = tuple(shared(steps, MatrixSharing(self._products, self._symbol, _product, self._loops)))
-        found = Distribution(tuple(steps), tuple(self._guards()), tuple(self._conditions()), self.nest.where)
+        sharing = MatrixSharing(self._products, self._symbol, _product, self._loops)
+        by_strips = tuple(shared(steps, sharing))
+        found = Distribution(by_strips, tuple(self._guards()), tuple(self._conditions()), self.nest.where)
         if not found.products:
             raise Refused(self.nest.where, "has several statements, none of which is a product")
         return found
