@@ -183,7 +183,8 @@ def _drawn_text(rng: random.Random) -> tuple[str, str]:
 
 def _alike(one: str, other: str) -> bool:
     """Whether results are alike: sums of floats are equal in their first digits, in the type of NumPy."""
-    return one == other or (one.count("np.float") == other.count("np.float") > 0)
+    inexact = [text.count("np.float") + text.count("np.complex") for text in (one, other)]
+    return one == other or inexact[0] == inexact[1] > 0
 
 
 def drawn_calls(seed: int, count: int) -> tuple[list[str], Counter[tuple[str, str]]]:
