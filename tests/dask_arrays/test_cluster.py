@@ -34,7 +34,7 @@ from tilewright.dask.placement import Placement
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[tuple[Any, Any]]:
-    """One cluster for all tests of this file; its processes, idle, would take a tenth of a core from others."""
+    """One cluster for all tests of this file; idle, its processes take a tenth of a core."""
     with contextlib.ExitStack() as stack:
         try:
             found = stack.enter_context(running_cluster())
