@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from accelerated_calls import made, same
+from tiers import each_value
 
 Array = np.ndarray[Any, Any]
 
@@ -191,6 +192,7 @@ FORMS: list[tuple[Callable[..., Any], str]] = [
 
 @pytest.mark.parametrize("dtype", ["f8", "i1", "c8"])
 @pytest.mark.parametrize(("function", "subscripts"), FORMS, ids=[row[0].__name__ for row in FORMS])
+@each_value
 def test_forms(function: Callable[..., Any], subscripts: str, dtype: str) -> None:
     report = same(function, made(dtype), made(dtype))
     assert report.replaced, str(report)
@@ -203,6 +205,7 @@ def test_forms(function: Callable[..., Any], subscripts: str, dtype: str) -> Non
 
 @pytest.mark.parametrize("shape", [(0, 13, 12), (11, 0, 12), (11, 13, 0)])
 @pytest.mark.parametrize("function", [row[0] for row in FORMS], ids=[row[0].__name__ for row in FORMS])
+@each_value
 def test_empty_ranges(function: Callable[..., Any], shape: tuple[int, int, int]) -> None:
     same(function, made("f8", shape), made("f8", shape))
 
