@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import permutations
+from random import Random
 from typing import Any
 
 import ml_dtypes
@@ -45,15 +48,21 @@ SIZES = (
 _REACH = {"f16": 2, "bf16": 1, "f32x": 1 << 20}
 
 
-def drawn(call: Call) -> Iterator[dict[str, int]]:
+def drawn(call: Call, chosen_sizes: Iterable[tuple[int, int, int]] = SIZES) -> Iterator[dict[str, int]]:
     """Sizes to call a function with."""
-    for chosen in SIZES:
+    for chosen in chosen_sizes:
         sizes = dict(zip("mnk", chosen, strict=True))
         free = {number.name: sizes[number.name] for number in call.sizes}
         if all(number.least is None or free[number.name] >= number.least for number in call.sizes):
             yield free
         if not call.sizes:
             return
+
+
+def some_sizes(random: Random) -> list[tuple[int, int, int]]:
+    """Large sizes, two that are often wrong, and two that nobody has thought of."""
+    any_size = [tuple(random.randrange(49) for _ in range(3)) for _ in range(2)]
+    return [random.choice(SIZES[:2]), *random.sample(SIZES[2:], 2), *any_size]  # type: ignore[list-item]
 
 
 class Operands:
@@ -63,7 +72,7 @@ class Operands:
     ----------
     call, sizes : the function, and what is drawn.
     guarded : each array ends where a page follows that may not be touched.
-    touching : the second array begins where the first one ends, less so many elements; None: each by itself.
+    touching : two arrays, the second of which begins where the first one ends, less so many elements.
     nearer : rows behind pointers begin so many elements earlier than where the row before them ends.
     """
 
@@ -73,7 +82,7 @@ class Operands:
         sizes: Mapping[str, int],
         *,
         guarded: bool = False,
-        touching: int | None = None,
+        touching: tuple[str, str, int] | None = None,
         nearer: int = 0,
     ) -> None:
         self.call, self._nearer = call, nearer
@@ -87,19 +96,13 @@ class Operands:
         if guarded:
             self.arrays = {name: self._beside_guard(array) for name, array in self.arrays.items()}
         if touching is not None:
-            self._overlap([part.name for part in pointers][:2], touching)
+            self._overlap(touching[:2], touching[2])
 
     def _filled(self, part: Pointer) -> Array:
         count = max(0, evaluated(part.length, self.numbers))
-        dtype = DTYPES[part.dtype]
         if part.value is not None:
-            return np.full(count, part.value, dtype)
-        random = np.random.default_rng(zlib.crc32(f"{self.call.function} {part.name}".encode()))
-        if part.dtype[0] == "u" and part.dtype != "u8":
-            return random.integers(0, 2 ** (8 * np.dtype(dtype).itemsize), count, dtype)
-        reach = _REACH.get(part.dtype, 4)
-        least = 0 if part.dtype[0] == "u" else -reach
-        values: Array = random.integers(least, reach + 1, count).astype(dtype)
+            return np.full(count, part.value, DTYPES[part.dtype])
+        values = _numbers(f"{self.call.function} {part.name}", part.dtype, count).copy()
         if part.dtype[0] in "fb" and "set" in self.call.found and part is self.call.arguments[0]:
             values[...] = np.nan  # what the function must not read
         return values
@@ -111,7 +114,7 @@ class Operands:
             return array
         return memory.place(array, array.strides, at_end=True)
 
-    def _overlap(self, names: list[str], elements: int) -> None:
+    def _overlap(self, names: tuple[str, str], elements: int) -> None:
         first, second = (self.arrays[name] for name in names)
         memory = np.zeros(first.size + second.size, first.dtype)
         memory[: first.size] = first
@@ -166,10 +169,29 @@ class Operands:
         return self._global(library, name) if name in globals_ else self.arrays[name]
 
 
-def differences(call: Call, original: ctypes.CDLL, replaced: ctypes.CDLL) -> list[str]:
-    """Where a function of two libraries does not compute the same, each call in words."""
+@lru_cache(maxsize=64)
+def _numbers(name: str, kind: str, count: int) -> Array:
+    """What an array of a name holds before a call."""
+    random, dtype = np.random.default_rng(zlib.crc32(name.encode())), DTYPES[kind]
+    if kind[0] == "u" and kind != "u8":
+        found: Array = random.integers(0, 2 ** (8 * np.dtype(dtype).itemsize), count, dtype)
+        return found
+    reach = _REACH.get(kind, 4)
+    found = random.integers(0 if kind[0] == "u" else -reach, reach + 1, count).astype(dtype)
+    return found
+
+
+def differences(
+    call: Call, original: ctypes.CDLL, replaced: ctypes.CDLL, random: Random | None = None
+) -> list[str]:
+    """Where a function of two libraries does not compute the same, each call in words.
+
+    Parameters
+    ----------
+    random : draws some sizes, and which arrays overlap; without it, all sizes, and the first two arrays.
+    """
     found = []
-    for sizes in drawn(call):
+    for sizes in drawn(call, SIZES if random is None else some_sizes(random)):
         expected = Operands(call, sizes).run(original)
         results = Operands(call, sizes, guarded=True).run(replaced)
         found += [f"{call.function} {sizes}: {name}" for name in _unequal(expected, results)]
@@ -177,30 +199,45 @@ def differences(call: Call, original: ctypes.CDLL, replaced: ctypes.CDLL) -> lis
             expected = Operands(call, sizes, nearer=1).run(original)
             results = Operands(call, sizes, nearer=1).run(replaced)
             found += [f"{call.function} {sizes}, close rows: {name}" for name in _unequal(expected, results)]
-        for elements in _overlaps(call, sizes):
-            expected = Operands(call, sizes, touching=elements).run(original)
-            results = Operands(call, sizes, touching=elements).run(replaced)
+        for touching in _overlaps(call, sizes, random):
+            expected = Operands(call, sizes, touching=touching).run(original)
+            results = Operands(call, sizes, touching=touching).run(replaced)
+            first, second, elements = touching
             found += [
-                f"{call.function} {sizes}, {elements} elements of the first two arrays are the same: {name}"
+                f"{call.function} {sizes}, {elements} elements of {first} and {second} are the same: {name}"
                 for name in _unequal(expected, results)
             ]
     return found
 
 
-def _overlaps(call: Call, sizes: Mapping[str, int]) -> Iterator[int]:
-    """How many elements the first two arrays have in common in further calls: one, all but one."""
+def _overlaps(call: Call, sizes: Mapping[str, int], random: Random | None) -> Iterator[tuple[str, str, int]]:
+    """Arrays that overlap in further calls, and how many elements they share: none, one, all."""
     pointers = [part for part in call.arguments if isinstance(part, Pointer)]
-    free = len(pointers) > 1 and not any(part.alone or part.is_global for part in pointers[:2])
-    if not free or pointers[0].dtype != pointers[1].dtype or "set" in call.found:
+    pairs = (
+        [
+            (one, other)
+            for one, other in (permutations(pointers, 2) if random is not None else [pointers[:2]])
+            if one.dtype == other.dtype and not any(part.alone or part.is_global for part in (one, other))
+        ]
+        if len(pointers) > 1
+        else []
+    )
+    if not pairs or "set" in call.found:
         return
+    one, other = pairs[0] if random is None else random.choice(pairs)
     made = Operands(call, sizes)
-    count = min(made.arrays[part.name].size for part in pointers[:2])
+    count = min(made.arrays[part.name].size for part in (one, other))
     if count < 1:
         return
-    yield 0
-    yield 1
-    if pointers[0].dtype[0] == "u" and count > 1:  # sums of sums leave the range in which floats are exact
-        yield count - 1
+    shared = [0, 1]
+    if one.dtype[0] == "u" and count > 1:  # sums of sums leave the range in which floats are exact
+        shared.append(count - 1)
+        if random is not None:
+            shared += [random.randrange(count), count]
+    elif random is not None and {one.name, other.name} == {"c", "r"}:  # sums of one element each
+        shared.append(count)
+    for elements in shared if random is None else random.sample(shared, min(2, len(shared))):
+        yield one.name, other.name, elements
 
 
 def _unequal(expected: Mapping[str, Array], found: Mapping[str, Array]) -> list[str]:

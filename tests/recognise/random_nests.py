@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from recognise.calls import evaluated
+from recognise.random_finished import finished
 from recognise.random_forms import blocked, rows, triangle, windows
 from recognise.random_statements import statements
 
@@ -267,15 +268,23 @@ MISTAKES: tuple[Callable[[Random, Nest], Nest], ...] = (
 )
 
 
-#: How often each form is drawn: single products, triangles, blocked loops, rows behind pointers,
-#: convolutions, several statements.
-WEIGHTS = (6, 1, 1, 2, 2, 3)
+#: Forms of functions, whose names begin with the form's.
+FAMILIES: dict[str, Callable[[Random, str], str]] = {
+    "product": lambda random, name: draw(random, name).text,
+    "triangle": triangle,
+    "blocked": blocked,
+    "rows": rows,
+    "windows": windows,
+    "statements": statements,
+    "finished": finished,
+}
+#: How often each form is drawn.
+WEIGHTS = (6, 1, 1, 2, 2, 3, 4)
 
 
 def source(seed: int, count: int, weights: tuple[int, ...] = WEIGHTS) -> str:
     """A C file of so many functions."""
     random = Random(seed)
     head = "/* Drawn by random_nests.py. */\n\n#include <stdint.h>\n\n"
-    forms = (lambda random, name: draw(random, name).text, triangle, blocked, rows, windows, statements)
-    drawn = (random.choices(forms, weights=weights)[0](random, f"f{number}") for number in range(count))
-    return head + "\n".join(drawn)
+    drawn = (random.choices(list(FAMILIES), weights=weights)[0] for _ in range(count))
+    return head + "\n".join(FAMILIES[name](random, f"{name}{number}") for number, name in enumerate(drawn))

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from shares import EVERY_TEST_RUNS
 
-from recognise.fuzz import SmallSteps, wrong
+from recognise.batches import PLAIN, Setting, SharedKernels, compiled
+from recognise.random_nests import WEIGHTS, source
 from recognise.toolchains import CLANG
+from tilewright.loops.splice.threads import ThreadSource
+
+#: Settings of a source: as users have them, with every nest replaced, and with threads for each.
+AS_USERS_HAVE_THEM, EVERY_NEST = Setting(PLAIN, small=False, finished=True), Setting(PLAIN)
+WITH_THREADS = Setting(PLAIN, threads=ThreadSource.OWN)
+#: Weights of functions of several statements alone, and of work behind sums.
+STATEMENTS, FINISHED = (0, 0, 0, 0, 0, 1, 0), (0, 0, 0, 0, 0, 0, 1)
 
 
 @pytest.mark.skipif(CLANG.program is None, reason="clang is not installed")
-def test_random_nests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    nests = 24 if EVERY_TEST_RUNS else 8
-    found, became = wrong(1, nests, tmp_path)
-    assert found == []
-    assert sum(count for what, count in became.items() if "->" in what) >= nests // 2
-
-
-@pytest.mark.skipif(CLANG.program is None, reason="clang is not installed")
-def test_random_statements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    nests = 40 if EVERY_TEST_RUNS else 8
-    found, _ = wrong(4, nests, tmp_path, weights=(0, 0, 0, 0, 0, 1), units=SmallSteps())
-    assert found == []
+@pytest.mark.parametrize(
+    ("seed", "setting", "weights"),
+    [(1, AS_USERS_HAVE_THEM, WEIGHTS), (4, EVERY_NEST, STATEMENTS), (86, WITH_THREADS, FINISHED)],
+    ids=["nests", "statements", "finished"],
+)
+def test_random_nests(seed: int, setting: Setting, weights: tuple[int, ...], tmp_path: Path) -> None:
+    if setting.has_threads and not sys.platform.startswith("linux"):
+        pytest.skip("threads of programs are Linux's")
+    nests = 32 if EVERY_TEST_RUNS else 8
+    batch = compiled(source(seed, nests, weights), setting, tmp_path, SharedKernels(tmp_path / "kernels"))
+    assert [line for number in range(len(batch.calls)) for line in batch.wrong(number, seed)] == []
+    if weights is FINISHED:
+        assert any(" then " in what for what in batch.became)
+    if weights is not STATEMENTS:
+        replaced = sum(count for what, count in batch.became.items() if "->" in what)
+        assert replaced >= nests // 2

@@ -151,6 +151,13 @@ def no_flags(flags: int | None = None) -> Iterator[None]:
 # --- guard pages --------------------------------------------------------------------------------
 
 
+@cache
+def _mprotect() -> Any:
+    function = ctypes.CDLL(None, use_errno=True).mprotect
+    function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int), ctypes.c_int
+    return function
+
+
 class GuardedMemory:
     """Pages with an inaccessible page in front and one behind.
 
@@ -167,10 +174,8 @@ class GuardedMemory:
         inner = -(-size // page) * page
         self._memory = mmap.mmap(-1, inner + 2 * page)
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
-        protect = ctypes.CDLL(None, use_errno=True).mprotect
-        protect.argtypes, protect.restype = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int), ctypes.c_int
         for guard in (start, start + page + inner):
-            assert protect(guard, page, 0) == 0, os.strerror(ctypes.get_errno())
+            assert _mprotect()(guard, page, 0) == 0, os.strerror(ctypes.get_errno())
         self.bytes = np.frombuffer(self._memory, np.uint8, inner, page)
         self.bytes[...] = self.PATTERN
         self._placed = self.bytes[:0]
