@@ -50,7 +50,7 @@ def test_each_value_occurs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_pair_occurs(monkeypatch: pytest.MonkeyPatch) -> None:
     every, chosen = kept("each_pair", monkeypatch)
 
-    def pairs(cases: list[Case]) -> set[tuple[str, str]]:
+    def pairs(cases: list[Case]) -> set[tuple[str, ...]]:
         return {pair for case in cases for pair in product(values(case), repeat=2)}
 
     assert pairs(every) == pairs(chosen)

@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import sys
+import threading
 from functools import cache
 from pathlib import Path
 
@@ -267,7 +268,7 @@ def test_an_abort_of_llvm_is_an_error() -> None:
 
 def test_a_fork_answers_as_a_new_process() -> None:
     for source in (PRODUCT, "nonsense"):
-        answers = []
+        answers: list[object] = []
         for forks in (False, True):
             try:
                 answers.append(optimise(source, ".ll", HOST, forks=forks).remarks)
@@ -278,7 +279,7 @@ def test_a_fork_answers_as_a_new_process() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks are for Linux")
 def test_a_fork_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
     monkeypatch.setattr(child, "answer_to", lambda _: os.abort())
     with pytest.raises(OptimiserFailed, match="signal 6"):
         optimise("", forks=True)
@@ -288,7 +289,7 @@ def test_a_fork_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_fork_beside_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child.threading, "active_count", lambda: 2)
+    monkeypatch.setattr(threading, "active_count", lambda: 2)
     monkeypatch.setattr(child, "_fork", lambda _: pytest.fail("it forked"))
     assert optimise("define void @f() {\n  ret void\n}", forks=True).remarks == ()
 
