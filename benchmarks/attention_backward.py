@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import random
 import sys
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -24,7 +22,8 @@ from tilewright.compiler.peak import measure_peak
 from tilewright.machine.host import host_machine
 from tilewright.ops.attention.backward_problem import AttentionBackward, reference
 from tilewright.spec.dtype import BF16, F32
-from tilewright.tools.explore.statistics import geometric_mean, median
+from tilewright.tools.explore.rounds import median_seconds
+from tilewright.tools.explore.statistics import geometric_mean
 
 Array = np.ndarray[Any, Any]
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -92,20 +91,6 @@ def error(arrays: tuple[Array, ...], found: tuple[Array, ...], *, causal: bool) 
     return worst
 
 
-def times(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
-    """Median seconds of each call; all take turns in random order."""
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    order = list(calls)
-    for number in range(repeat + 1):
-        random.shuffle(order)
-        for name in order:
-            begin = time.perf_counter()
-            calls[name]()
-            if number:  # the first round warms up
-                seconds[name].append(time.perf_counter() - begin)
-    return {name: median(values) for name, values in seconds.items()}
-
-
 def table(dtype: str, *, causal: bool, options: argparse.Namespace) -> None:
     """The lines of one type."""
     kind = F32 if dtype == "f32" else BF16
@@ -121,7 +106,7 @@ def table(dtype: str, *, causal: bool, options: argparse.Namespace) -> None:
         calls: dict[str, Callable[[], object]] = {"tilewright": ours}
         if HAS_TORCH:
             calls["torch"] = torch_call(arrays, causal=causal)
-        found = times(calls, options.repeat)
+        found = median_seconds(calls, options.repeat)
         peak = measure_peak(kind, host_machine()) * options.threads
         flops = 10 * shape.batch * shape.heads * shape.length**2 * shape.head_dim * (0.5 if causal else 1)
         speed = flops / found["tilewright"] / 1e9

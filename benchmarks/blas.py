@@ -10,21 +10,20 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import random
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tilewright.tools.explore.rounds import median_seconds
+
 SIZES = (64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
-#: Multiply-adds of one measurement, at least.
-WORK = 2e8
+#: Seconds of one measurement, filled by repeating short calls.
+SECONDS = 5e-3
 
 
 def made_library() -> str:
@@ -118,15 +117,8 @@ def main() -> None:
                 c[...] = np.nan
                 call()
                 assert np.abs(c - exact).max() <= n * np.finfo(dtype).eps * np.abs(exact).max()
-            times: dict[str, list[float]] = {name: [] for name in calls}
-            repeats = max(1, int(WORK / n**3))
-            for _ in range(given.rounds):
-                for name in random.sample(list(calls), len(calls)):
-                    begin = time.perf_counter()
-                    for _ in range(repeats):
-                        calls[name]()
-                    times[name].append((time.perf_counter() - begin) / repeats)
-            speed = {name: 2e-9 * n**3 / statistics.median(found) for name, found in times.items()}
+            times = median_seconds(calls, given.rounds, SECONDS)
+            speed = {name: 2e-9 * n**3 / found for name, found in times.items()}
             ratio = speed["tilewright"] / speed["openblas"]
             shown = "  ".join(f"{name} {value:6.1f}" for name, value in speed.items())
             print(f"{letter}gemm {n:5}  {shown} GFLOPS  ratio {ratio:.3f}", flush=True)

@@ -11,7 +11,6 @@ benchmarks/contraction.py`` on a quiet machine.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from tilewright.ops.contraction.dimension import Dimension
 from tilewright.ops.contraction.memory import reach
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.spec.dtype import F32
+from tilewright.tools.explore.rounds import compare_calls
 from tilewright.tools.explore.statistics import median
 
 Array = NDArray[Any]
@@ -125,14 +125,6 @@ def prepared(row: Row) -> Callable[[], Any]:
     return lambda: kernel(*arrays.values(), bias=bias)
 
 
-def seconds_of(call: Callable[[], Any], times: int) -> float:
-    """Seconds of one of several calls."""
-    start = time.perf_counter()
-    for _ in range(times):
-        call()
-    return (time.perf_counter() - start) / times
-
-
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -141,21 +133,17 @@ def main() -> None:
     tw.set_num_threads(1)
     table = rows()
     calls = {row.label: prepared(row) for row in table}
-    times = {label: max(1, int(SECONDS / seconds_of(call, 2))) for label, call in calls.items()}
-    rates: dict[str, list[float]] = {label: [] for label in calls}
     peaks: list[float] = []
-    random = np.random.default_rng(0)
-    flops = {row.label: row.problem.flops or 0 for row in table}
-    for _ in range(options.repeat):
-        for label in random.permutation([*calls, "peak"]):
-            if label == "peak":
-                peaks.append(measure_peak(F32, host_machine(), SECONDS))
-            else:
-                rates[label].append(flops[label] / seconds_of(calls[label], times[label]) * 1e-9)
+    found = compare_calls(
+        calls,
+        options.repeat,
+        SECONDS,
+        advance=lambda: peaks.append(measure_peak(F32, host_machine(), SECONDS)),
+    )
     peak = median(peaks)
     print(f"peak {peak:.0f} GFLOPS\n{'':<46} GFLOPS   share  asked")
     for row in table:
-        rate = median(rates[row.label])
+        rate = (row.problem.flops or 0) / median(found[row.label]) * 1e-9
         asked = f"{row.asked:6.2f}" if row.asked else "     -"
         print(f"{row.label:<46} {rate:6.1f} {rate / peak:7.3f} {asked}")
 

@@ -9,10 +9,8 @@ the rounds of the time of a call, `block_until_ready` included. Results are comp
 from __future__ import annotations
 
 import argparse
-import random
-import time
 from collections.abc import Callable, Iterator
-from statistics import median
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -21,6 +19,7 @@ import numpy as np
 
 import tilewright as tw
 import tilewright.jax as twj
+from tilewright.tools.explore.rounds import median_seconds
 
 #: Relative difference of results that is no mistake: of 16-bit types two roundings.
 TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2, "int8": 0.0}
@@ -97,15 +96,9 @@ def check(case: Case) -> None:
         assert difference <= limit, (case.name, difference)
 
 
-def seconds_per_call(function: Callable[..., Any], operands: tuple[Any, ...], seconds: float) -> float:
-    """The time of a call, over as many as fill some time."""
-    begin, calls = time.perf_counter(), 0
-    while True:
-        jax.block_until_ready(function(*operands))
-        calls += 1
-        spent = time.perf_counter() - begin
-        if spent > seconds:
-            return spent / calls
+def finished(function: Callable[..., Any], operands: tuple[Any, ...]) -> None:
+    """A call, until its results are there."""
+    jax.block_until_ready(function(*operands))
 
 
 def main() -> None:
@@ -118,14 +111,11 @@ def main() -> None:
     print(f"{'':<26}{'Tilewright':>14}{'XLA':>14}{'ratio':>8}")
     for case in (*products(), *attention()):
         check(case)
-        functions = {name: jax.jit(one) for name, one in (("ours", case.ours), ("theirs", case.theirs))}
-        times: dict[str, list[float]] = {name: [] for name in functions}
-        for function in functions.values():
-            seconds_per_call(function, case.operands, options.seconds)
-        for _ in range(options.rounds):
-            for name in random.sample(sorted(functions), 2):
-                times[name].append(seconds_per_call(functions[name], case.operands, options.seconds))
-        ours, theirs = median(times["ours"]), median(times["theirs"])
+        calls = {
+            name: partial(finished, jax.jit(one), case.operands)
+            for name, one in (("ours", case.ours), ("theirs", case.theirs))
+        }
+        ours, theirs = median_seconds(calls, options.rounds, options.seconds).values()
         print(
             f"{case.name:<26}{ours * 1e6:>11.1f} us{theirs * 1e6:>11.1f} us{theirs / ours:>8.2f}", flush=True
         )

@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -28,6 +27,7 @@ import tilewright as tw
 from tilewright.compiler.peak import measure_peak
 from tilewright.machine.host import host_machine
 from tilewright.spec.dtype import F32
+from tilewright.tools.explore.rounds import median_seconds
 from tilewright.tools.explore.statistics import median
 
 #: The weight of the linear layers: outputs, inputs.
@@ -43,21 +43,6 @@ KERNELS = ("tiling", "packing", "mmt4d")
 def numbers(*shape: int) -> np.ndarray[Any, Any]:
     """Random numbers in float32."""
     return np.random.default_rng(sum(shape)).standard_normal(shape, np.float32)
-
-
-def compare(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
-    """Median seconds of each call, measured in turn in random order."""
-    random = np.random.default_rng(0)
-    for call in calls.values():
-        call()
-        call()
-    found: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(repeat):
-        for name in random.permutation(list(calls)):
-            begin = time.perf_counter()
-            calls[name]()
-            found[name].append(time.perf_counter() - begin)
-    return {name: median(seconds) for name, seconds in found.items()}
 
 
 def weights(repeat: int, threads: int) -> None:
@@ -82,7 +67,7 @@ def weights(repeat: int, threads: int) -> None:
         if torch is not None:
             of_torch, w = torch.from_numpy(x), torch.from_numpy(weight)
             calls["torch"] = lambda of_torch=of_torch, w=w: torch.nn.functional.linear(of_torch, w)  # type: ignore[misc]
-        found = compare(calls, repeat)
+        found = median_seconds(calls, repeat)
         ours = found.pop("packed")
         rate = 2 * m * INPUTS * OUTPUTS / ours / 1e9
         ratios = "".join(f"{seconds / ours:13.2f}" for seconds in found.values())
@@ -107,7 +92,7 @@ def chains(repeat: int) -> None:
             "chain": lambda x=x: kernel(x, packed, biases),  # type: ignore[misc]
             "layers": layers,
         }
-        found = compare(calls, repeat)
+        found = median_seconds(calls, repeat)
         rate = kernel.problem.flops_a_row * m / found["chain"] / 1e9
         print(f"{m:4} rows                {rate:8.0f} GFLOPS {found['layers'] / found['chain']:11.2f}")
 
@@ -124,7 +109,7 @@ def tiles(repeat: int) -> None:
             "mmt4d": lambda k=kernel, a=lhs, b=rhs, c=out: k(a.data4d, b.data4d, c),  # type: ignore[misc]
             "peak": lambda: peaks.append(measure_peak(F32, machine, 0.005)),
         }
-        seconds = compare(calls, repeat)["mmt4d"]
+        seconds = median_seconds(calls, repeat)["mmt4d"]
         rate, peak = 2 * n**3 / seconds / 1e9, median(peaks)
         whole = 2 * out.size * n / seconds / 1e9
         print(f"{n}x{n}x{n:<22} {rate:8.0f}   {rate / peak:.3f} ({whole / peak:.3f})")

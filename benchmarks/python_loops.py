@@ -1,7 +1,7 @@
 """Loops in Python over NumPy arrays: as written, by `tilewright.accelerate`, and compiled by Numba.
 
-One thread, one process; systems in turn in random order, 20 runs each (those of CPython, which take seconds,
-``--slow`` of them), medians. Results are checked against float64 first. Numba's functions have
+One thread, one process; systems in turn in random order, 20 runs each, medians. CPython, which takes seconds,
+runs ``--slow`` times after them. Results are checked against float64 first. Numba's functions have
 ``fastmath=True``; "numba + tw" is `tilewright.accelerate` of them. Run it with
 ``python benchmarks/python_loops.py`` on a quiet machine, where Numba is installed.
 
@@ -11,21 +11,21 @@ Method: Kuzma et al., Softw. Pract. Exper. 2023, doi:10.1002/spe.3214, §4.1.4.
 from __future__ import annotations
 
 import argparse
-import random
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import tilewright as tw
 from tilewright.tools.bench.families.loops import product, row_product
+from tilewright.tools.explore.rounds import call_seconds, median_seconds
 from tilewright.tools.explore.statistics import geometric_mean, median
 
 Array = np.ndarray[Any, Any]
 
-#: Runs of each system; seconds that one measurement lasts at least, filled by repeating calls.
-RUNS, SECONDS = 20, 2e-3
+#: Runs of each system.
+RUNS = 20
 #: How far results may be from those of float64, in units of the largest element.
 TOLERANCE = 1e-5
 
@@ -78,14 +78,6 @@ def systems() -> list[System]:
     ]
 
 
-def seconds_of(call: Callable[[], None], repeats: int) -> float:
-    """Seconds of one call."""
-    start = time.perf_counter()
-    for _ in range(repeats):
-        call()
-    return (time.perf_counter() - start) / repeats
-
-
 def checked(function: Callable[..., None], made: Callable[..., None], arrays: tuple[Array, ...]) -> None:
     """Ends the program where a result is not that of the loops in float64."""
     a, b, c = arrays
@@ -103,20 +95,16 @@ def measured(function: Callable[..., None], size: int, slow: int) -> dict[str, f
     rng = np.random.default_rng(size)
     a, b, c = (rng.standard_normal((size, size)).astype(np.float32) for _ in range(3))
     ways = {system.name: system.make(function) for system in systems()}
-    repeats = {}
     for name, made in ways.items():
         if name != "CPython":
             checked(function, made, (a, b, c))
-            once = seconds_of(lambda made=made: made(a, b, c.copy()), 1)  # type: ignore[misc]
-            repeats[name] = max(1, round(SECONDS / once))
-    order = [name for name in ways if name != "CPython"] * RUNS + ["CPython"] * slow
-    random.Random(size).shuffle(order)
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for name in order:
-        target, made = c.copy(), ways[name]
-        call = lambda made=made, target=target: made(a, b, target)  # type: ignore[misc] # noqa: E731
-        times[name].append(seconds_of(call, repeats.get(name, 1)))
-    return {name: median(found) for name, found in times.items() if found}
+    target = c.copy()
+    calls = {name: partial(made, a, b, target) for name, made in ways.items()}
+    as_written = calls.pop("CPython")
+    times = median_seconds(calls, RUNS)
+    if slow:  # in rounds of its own: it takes seconds, and its spread is far below what it is compared for
+        times["CPython"] = median([call_seconds(as_written, 1) for _ in range(slow)])
+    return times
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ that it copies none, and writes over the result where its function may. Run it w
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -23,14 +22,13 @@ import tilewright as tw
 from tilewright.compiler.peak import measure_peak
 from tilewright.machine.host import host_machine
 from tilewright.spec.dtype import parse_dtype
-from tilewright.tools.explore.statistics import geometric_mean, median
+from tilewright.tools.explore.rounds import median_seconds
+from tilewright.tools.explore.statistics import geometric_mean
 
 #: SciPy's functions begin with the letter of their element type.
 LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
 #: Asked of syr2k in float32 at these sizes: SciPy's time over ours.
 ASKED, ASKED_SIZES = 1.5, (1024, 2048)
-#: Seconds of one measurement, filled by repeating short calls.
-SECONDS = 2e-3
 #: The largest relative difference from float64, times the square root of the depth.
 TOLERANCE = {"f4": 1e-6, "c8": 1e-6, "f8": 1e-14, "c16": 1e-14}
 
@@ -123,24 +121,6 @@ def check(case: Case, dtype: str) -> None:
         assert error <= TOLERANCE[dtype] * np.sqrt(len(exact)), (case.name, system, error)
 
 
-def compare(calls: dict[str, Call], repeat: int) -> dict[str, float]:
-    """Median seconds of each call, measured in turn in random order."""
-    random = np.random.default_rng(0)
-
-    def seconds(call: Call, times: int) -> float:
-        start = time.perf_counter()
-        for _ in range(times):
-            call()
-        return (time.perf_counter() - start) / times
-
-    times = {name: max(1, int(SECONDS / seconds(call, 2))) for name, call in calls.items()}
-    found: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(repeat):
-        for name in random.permutation(list(calls)):
-            found[name].append(seconds(calls[name], times[name]))
-    return {name: median(values) for name, values in found.items()}
-
-
 def table(sizes: list[int], dtype: str, repeat: int) -> None:
     """Every function and size of one element type."""
     unit = parse_dtype(dtype).real
@@ -150,7 +130,7 @@ def table(sizes: list[int], dtype: str, repeat: int) -> None:
         for case in cases(n, dtype):
             check(case, dtype)
             peak = measure_peak(unit, host_machine())
-            found = compare(case.calls, repeat)
+            found = median_seconds(case.calls, repeat)
             ours, *others = found.values()
             rate = case.flops / ours * 1e-9
             ratios = [other / ours for other in others]

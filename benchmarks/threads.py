@@ -14,9 +14,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 import tilewright as tw
 from tilewright.llvm.build import Module
@@ -25,7 +26,10 @@ from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID
 from tilewright.machine.host import host_machine
 from tilewright.threads.pool import ThreadPool, thread_pool
+from tilewright.tools.explore.rounds import compare_calls
 from tilewright.tools.explore.statistics import median
+
+Array = NDArray[np.float32]
 
 #: Seconds of one measurement, filled by repeating short calls.
 SECONDS = 5e-3
@@ -69,13 +73,11 @@ def fork_and_join(threads: int) -> tuple[float, float]:
     return (median(hot) - call) * 1e6, (median(cold) - call) * 1e6
 
 
-def per_call(call: Callable[[], object], seconds: float) -> float:
-    """Seconds of one call, by repeating it for a while."""
-    begin, calls = time.perf_counter(), 0
-    while time.perf_counter() < begin + seconds:
-        call()
-        calls += 1
-    return (time.perf_counter() - begin) / calls
+def product_on(threads: int, a: Array, b: Array, out: Array) -> None:
+    """A product on so many threads."""
+    if tw.get_num_threads() != threads:
+        tw.set_num_threads(threads)
+    tw.matmul(a, b, out=out)
 
 
 def gains(sizes: list[int], threads: int, repeat: int) -> None:
@@ -84,18 +86,13 @@ def gains(sizes: list[int], threads: int, repeat: int) -> None:
     for size in sizes:
         a, b = (random.random((size, size), np.float32) for _ in range(2))
         out = np.empty_like(a)
-        ratios, best = [], []
-        for _ in range(repeat):
-            taken = {}
-            for count in random.permutation([1, threads]):
-                tw.set_num_threads(int(count))
-                tw.matmul(a, b, out=out)
-                taken[int(count)] = per_call(lambda: tw.matmul(a, b, out=out), SECONDS)  # noqa: B023
-            ratios.append(taken[1] / taken[threads])
-            best.append(2 * size**3 / taken[threads] * 1e-9)
+        calls = {str(count): partial(product_on, count, a, b, out) for count in (1, threads)}
+        taken = compare_calls(calls, repeat, SECONDS)
+        several = taken[str(threads)]
+        ratios = [alone / together for alone, together in zip(taken["1"], several, strict=True)]
         print(
             f"n = {size:5}: {threads} threads / 1 = {median(ratios):5.2f}"
-            f"   (asked {GAINS.get(size, 1):.1f}), {median(best):6.0f} GFLOPS",
+            f"   (asked {GAINS.get(size, 1):.1f}), {2 * size**3 / median(several) * 1e-9:6.0f} GFLOPS",
             flush=True,
         )
     tw.set_num_threads(threads)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from timeit import Timer
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ import torch
 
 import tilewright as tw
 from tilewright.machine.host import host_machine
-from tilewright.tools.explore.statistics import median
+from tilewright.tools.explore.rounds import median_seconds
 
 #: Seconds of one measurement, filled by repeating short calls.
 SECONDS = 5e-3
@@ -98,18 +97,6 @@ TREES = {
 }
 
 
-def compare(calls: dict[str, Callable[[], Any]], repeat: int) -> dict[str, float]:
-    """Median seconds of each call, measured in turn in random order."""
-    random = np.random.default_rng(0)
-    timers = {name: Timer(call) for name, call in calls.items()}
-    times = {name: max(1, int(SECONDS / (timer.timeit(3) / 3))) for name, timer in timers.items()}
-    found: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(repeat):
-        for name in random.permutation(list(calls)):
-            found[name].append(timers[name].timeit(times[name]) / times[name])
-    return {name: median(seconds) for name, seconds in found.items()}
-
-
 def measure(name: str, tree: Tree, repeat: int) -> tuple[float, float]:
     """Prints a line; the ratios to the faster of PyTorch's."""
     arrays = tree.operands()
@@ -128,7 +115,7 @@ def measure(name: str, tree: Tree, repeat: int) -> tuple[float, float]:
     scale = float(np.abs(exact).max())
     for call in calls.values():
         np.testing.assert_allclose(np.asarray(call()), exact, rtol=0, atol=TOLERANCE * scale)
-    found = compare(calls, repeat)
+    found = median_seconds(calls, repeat, SECONDS)
     peer = min(found["opt_einsum"], found["torch"])
     ratios = peer / found["einsum"], peer / found["compiled"]
     flops = run.explain().flops

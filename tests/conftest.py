@@ -91,8 +91,12 @@ def pytest_make_collect_report(
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On several workers, which have the same order, the tests that take seconds come first."""
+    """Repetitions get their mark before marks are selected; of several workers the long tests come first."""
+    from tiers import mark_repetitions
+
+    mark_repetitions(items)
     if hasattr(config, "workerinput"):
         from worker_order import is_long, long_first
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import run_python
 from typer.testing import CliRunner
 
 from tilewright.tools.cli import app
@@ -36,13 +37,18 @@ def test_its_commands_have_the_options_that_it_says() -> None:
                 assert word in helped, line
 
 
+def test_a_page_is_the_first_thing_a_process_does() -> None:
+    program = "import tilewright as tw; print(len(tw.compile(tw.Gemm(dtype='f32')).explore().html) > 10_000)"
+    assert run_python("-c", program) == "True\n"
+
+
 def test_it_names_every_section() -> None:
     titles = {
         title
         for name in SCRIPTS
         for title in re.findall(r'id: "\w+", title: "([\w ]+)"', (STATIC / name).read_text(encoding="utf-8"))
     }
-    assert len(titles) == 9
+    assert len(titles) == 10
     assert titles == set(re.findall(r"^\| ([A-Z][\w ]+?) \|", PAGE, re.MULTILINE))
 
 

@@ -1,4 +1,4 @@
-"""docs/reference/functions.md: its example runs, and it names every function along axes and of single elements."""
+"""docs/reference/functions.md: its example runs, and it names every function of axes and of elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/reference/loops.md: its program is replaced as it says, its commands are ours, and it names every option."""
+"""docs/reference/loops.md: its program is replaced, its commands are ours, and it names every option."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tilewright_cc.invocation import Invocation, SourceFile, Stop
 from tilewright_cc.nests import may_have_products
 from tilewright_cc.processes import run, warn
 from tilewright_cc.reports import PASS, RemarkOfNest, diagnostics, optimisation_record
-from tilewright_cc.whole_program import Merge, build_whole
+from tilewright_cc.whole_program import CompileArchive, Merge, build_whole
 
 #: Sources that are LLVM IR, which may have been optimised before.
 _IR_SUFFIXES = (".ll", ".bc")
@@ -35,6 +35,9 @@ class Units(Protocol):
         output : a path, or "-".
         name : of the source, for messages.
         """
+
+    def write_archive(self, source: Path, output: Path) -> Sequence[RemarkOfNest]:
+        """Write an archive again with its modules compiled; the remarks on their nests."""
 
 
 def build_units(command: Sequence[str], units: Units) -> int:
@@ -74,7 +77,9 @@ def build_units(command: Sequence[str], units: Units) -> int:
         return run(list(command))
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
         if whole:
-            return build_whole(invocation, _merging(invocation, units), Path(folder))
+            return build_whole(
+                invocation, _merging(invocation, units), _archiving(invocation, units), Path(folder)
+            )
         return _build(invocation, units, Path(folder))
 
 
@@ -86,6 +91,15 @@ def _merging(invocation: Invocation, units: Units) -> Merge:
         _report(invocation, name, units.write(modules, ".o", str(merged), name))
 
     return merge
+
+
+def _archiving(invocation: Invocation, units: Units) -> CompileArchive:
+    """Compiles the modules of an archive."""
+
+    def compile_archive(source: Path, output: Path) -> None:
+        _report(invocation, source.name, units.write_archive(source, output))
+
+    return compile_archive
 
 
 def _build(invocation: Invocation, units: Units, folder: Path) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
@@ -257,19 +257,34 @@ class Invocation:
         asked = [word.text[0] for word in self.words if word.text[0].startswith(("-flto", "-fno-lto"))]
         return bool(asked) and asked[-1] != "-fno-lto" and self.compiler.finishes_ir
 
-    def linking_merged(self, merged: Path, modules: AbstractSet[str]) -> list[str]:
-        """The link with one object in the place of all sources and of the objects that were merged."""
-        words = [str(merged)]
+    @property
+    def archives(self) -> list[str]:
+        """The archives that the command names by their paths."""
+        words = [word.text[0] for word in self.words if word.part is ArgumentKind.LINKED]
+        return [text for text in words if text.endswith(".a") and not text.startswith("-")]
+
+    def linking_merged(
+        self, merged: Path | None, modules: AbstractSet[str], archives: Mapping[str, str]
+    ) -> list[str]:
+        """The link with one object in the place of all sources and of the objects that were merged.
+
+        Parameters
+        ----------
+        archives : those that hold no bitcode, or a copy that holds none, by the path in the command.
+        """
+        words = [] if merged is None else [str(merged)]
         # The linker needs a plug-in of LLVM for -flto, and the option only if archives may hold bitcode.
-        archives = any(word.text[0].endswith(".a") for word in self.words)
+        plugin = any(path not in archives for path in self.archives)
         for word in self.words:
             match word.part:
                 case ArgumentKind.SOURCE | ArgumentKind.LANGUAGE | ArgumentKind.DEPENDENCIES:
                     continue
                 case _ if word.text[0] in modules or word.text[0] in _DEPENDENCIES:
                     continue
-                case _ if word.text[0].startswith("-flto") and not archives:
+                case _ if word.text[0].startswith("-flto") and not plugin:
                     continue
+                case ArgumentKind.LINKED if word.text[0] in archives:
+                    words.append(archives[word.text[0]])
                 case _:
                     words += word.text
         return [*self.program, *words]

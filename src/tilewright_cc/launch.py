@@ -40,6 +40,15 @@ class LateUnits:
 
     def write(self, modules: Sequence[Path], form: str, output: str, name: str) -> Sequence[RemarkOfNest]:
         """Write modules, linked, with their loops replaced; the remarks on their nests."""
+        remarks: Sequence[RemarkOfNest] = self._compiler().write(modules, form, output, name)
+        return remarks
+
+    def write_archive(self, source: Path, output: Path) -> Sequence[RemarkOfNest]:
+        """Write an archive again with its modules compiled; the remarks on their nests."""
+        remarks: Sequence[RemarkOfNest] = self._compiler().write_archive(source, output)
+        return remarks
+
+    def _compiler(self) -> Any:
         if self._units is None:
             from tilewright.loops.driving.units import UnitCompiler
             from tilewright.loops.opt.records import ProductOptions
@@ -48,9 +57,8 @@ class LateUnits:
             options = ProductOptions(
                 assume_reassociation=self.assume_reassociation, threads=ThreadSource(self.threads)
             )
-            self._units = UnitCompiler(options, every_nest=self.every_nest)
-        remarks: Sequence[RemarkOfNest] = self._units.write(modules, form, output, name)
-        return remarks
+            self._units = UnitCompiler(options, every_nest=self.every_nest, forks=True)
+        return self._units
 
     def write_remarks(self) -> None:
         """Write the remarks to the file that was asked for."""

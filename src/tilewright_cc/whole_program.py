@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tilewright_cc.archives import BITCODE, find_bitcode
 from tilewright_cc.invocation import ArgumentKind, Invocation, Stop
 from tilewright_cc.processes import run
-
-#: Magic number of LLVM bitcode.
-_BITCODE = b"BC\xc0\xde"
 
 #: Compiles modules, as one, into an object; takes the modules and the object, and returns nothing.
 Merge = Callable[[Sequence[Path], Path], None]
 
+#: Writes an archive again with its modules compiled into objects.
+CompileArchive = Callable[[Path, Path], None]
 
-def build_whole(invocation: Invocation, merge: Merge, folder: Path) -> int:
+
+def build_whole(invocation: Invocation, merge: Merge, compile_archive: CompileArchive, folder: Path) -> int:
     """Run a command with -flto: `-c` writes unoptimised bitcode, the link compiles all of it at once.
 
-    Archives and shared libraries are left to the linker.
+    Archives that are named by their paths are compiled member by member: the linker chooses members, so calls
+    are not followed into them. Archives named by -l, and shared libraries, are left to the linker.
     """
     if invocation.stop is Stop.OBJECT:
         statuses = (
@@ -35,11 +37,31 @@ def build_whole(invocation: Invocation, merge: Merge, folder: Path) -> int:
         if status:
             return status
     modules += [Path(path) for path in bitcode_objects(invocation)]
-    if not modules:
+    archives = _compiled_archives(invocation, compile_archive, folder)
+    if not modules and all(path == compiled for path, compiled in archives.items()):
         return run([*invocation.program, *(text for word in invocation.words for text in word.text)])
-    merged = folder / "program.o"
-    merge(modules, merged)
-    return run(invocation.linking_merged(merged, {str(path) for path in modules}))
+    merged = folder / "program.o" if modules else None
+    if merged is not None:
+        merge(modules, merged)
+    return run(invocation.linking_merged(merged, {str(path) for path in modules}, archives))
+
+
+def _compiled_archives(
+    invocation: Invocation, compile_archive: CompileArchive, folder: Path
+) -> dict[str, str]:
+    """The archives of a command that need no plug-in, and what the linker takes in the place of each."""
+    found: dict[str, str] = {}
+    for path in dict.fromkeys(invocation.archives):
+        match find_bitcode(Path(path)):
+            case True:
+                compiled = folder / f"{len(found)}-{Path(path).name}"
+                compile_archive(Path(path), compiled)
+                found[path] = str(compiled)
+            case False:
+                found[path] = path
+            case None:
+                continue
+    return found
 
 
 def bitcode_objects(invocation: Invocation) -> list[str]:
@@ -51,6 +73,6 @@ def bitcode_objects(invocation: Invocation) -> list[str]:
 def _is_bitcode(path: str) -> bool:
     try:
         with Path(path).open("rb") as stream:
-            return stream.read(len(_BITCODE)) == _BITCODE
+            return stream.read(len(BITCODE[0])) in BITCODE
     except OSError:
         return False  # the linker says so

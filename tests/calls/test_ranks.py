@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from shares import share
 from support import Array
+from tiers import each_value
 
 import tilewright as tw
 from tilewright.calls.operands import broadcast_shapes
@@ -102,6 +103,7 @@ EACH: dict[str, Callable[[Array], Array]] = {
 
 @every_fill
 @pytest.mark.parametrize("name", ALONG)
+@each_value
 def test_along_axes(name: str, fill: str) -> None:
     """In `make test` a function meets each number of axes with one of the two ways to be filled."""
     function = getattr(tw, name)

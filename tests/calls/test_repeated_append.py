@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from repeated_calls import check, python_lines
 from support import GUARD_PAGES, Array, GuardedMemory
+from tiers import each_pair
 
 import tilewright as tw
 from tilewright.calls.layout import native_entry_possible
@@ -147,6 +148,7 @@ class Case:
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: dtype.__name__)
 @pytest.mark.parametrize("layout", ["bhsd", "bshd"])
 @pytest.mark.parametrize("page", [None, 1, 3, 4])
+@each_pair
 def test_lengths_and_pages_are_read_at_every_call(
     make: Maker, dtype: Any, layout: str, page: int | None
 ) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from repeated_calls import check, python_lines
 from support import Array
+from tiers import each_value
 
 import tilewright as tw
 from tilewright.calls.layout import native_entry_possible
@@ -36,6 +37,7 @@ WEIGHTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
 @pytest.mark.parametrize("shape", [(8, 32), (2, 3, 32), (32,)], ids=str)
+@each_value
 def test_linear(weight: Any, shape: tuple[int, ...]) -> None:
     def call(x: Array, **options: Any) -> Array:
         return tw.linear(x, weight, **options)

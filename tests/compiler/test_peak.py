@@ -9,6 +9,7 @@ import pytest
 from assembly_text import innermost_loops
 from shares import looped
 from support import host_rows
+from tiers import each_value
 
 import tilewright as tw
 from tilewright.compiler import peak
@@ -78,6 +79,7 @@ def test_every_type_on_every_row_of_this_host(row: Isa, name: str) -> None:
 
 @pytest.mark.parametrize("row", host_rows(), ids=lambda row: row.name)
 @pytest.mark.parametrize("target", ["pwr10", "sapphirerapids"])
+@each_value
 def test_accumulators_that_stay_in_a_unit(target: str, row: Isa) -> None:
     """Emulated, also where the product and the sum of this host are two instructions."""
     machine = find_machine(target).emulated_on(tw.machine().with_isa(row))

@@ -32,9 +32,9 @@ import tilewright.dask as twd
 from tilewright.dask.placement import Placement
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def running() -> Iterator[tuple[Any, Any]]:
-    """One cluster for all tests of this file."""
+    """One cluster for all tests of this file; idle, its processes take a tenth of a core."""
     with contextlib.ExitStack() as stack:
         try:
             found = stack.enter_context(running_cluster())

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiers import each_pair, each_value
 
 pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
@@ -53,6 +54,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("layout", ["bhsd", "bshd"])
 @pytest.mark.parametrize("name", OPTIONS)
+@each_value
 def test_attention(name: str, layout: Any) -> None:
     q, k, v = draw(2, 4, 9, 8), draw(2, 2, 37, 8, seed=1), draw(2, 2, 37, 6, seed=2)
     chunks: list[Any] = [(1, 3, 4, 5), (1, 1, 5, 8), (2, 2, 9, 3)]
@@ -152,6 +154,7 @@ NORMS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("axis", [-1, 0, (1, 2), (0, 2)], ids=str)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", ml_dtypes.bfloat16], ids=str)
 @pytest.mark.parametrize("name", NORMS)
+@each_pair
 def test_norms(name: str, dtype: Any, axis: Any) -> None:
     x = (draw(6, 7, 10) * 3 + 5).astype(dtype)
     expected = NORMS[name](tw, x, axis)

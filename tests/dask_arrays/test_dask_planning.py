@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tiers import each_value
 
 pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
@@ -18,6 +19,7 @@ SIDE = (32768, 32768)
 
 @pytest.mark.parametrize("gbits", [10, 100])
 @pytest.mark.parametrize("workers", [1, 2, 4, 16, 64, 256, 1024])
+@each_value
 def test_plans_agree_with_the_simulation(workers: int, gbits: int) -> None:
     plan = twd.plan(SIDE, SIDE, workers=workers, gbits=gbits, gflops=1000)
     found = plan.simulate()

@@ -34,9 +34,9 @@ NOT_FINITE = 9
 #: Elements between lines; they take turns.
 GAPS = (3, 0)
 #: Of the plans of a row's first machine, `make test` runs one in so many; of the others', every second one.
-SHARED = 12
+SHARED = 24
 #: The same of the layouts of batch-reduce kernels.
-SHARED_BATCH = 6
+SHARED_BATCH = 12
 #: One pair of sizes in so many for each kernel; the next kernel takes the next ones.
 THINNED = 7
 

@@ -36,7 +36,7 @@ TYPES = ("f32", "f32", "f64", "bf16", "i8", "c64")
 #: Contractions of one machine; the next machine takes the next ones.
 EACH = 6
 #: Of these, `make test` runs one in so many.
-SHARED = 2
+SHARED = 4
 
 
 def whole(array: Array) -> Array:

@@ -41,7 +41,7 @@ PROBLEMS: tuple[Syrk | Trmm, ...] = (
     Trmm(b="col", c="col", side="right", unit=True),
     Trmm(dtype="c128", c="strided"),
 )
-SHARED = 4
+SHARED = 6
 FACTORS = ((1.0, 0.0), (2.0, -1.0), (0.0, 3.0))
 
 

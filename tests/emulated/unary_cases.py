@@ -42,7 +42,7 @@ CUTS: tuple[dict[str, int], ...] = (
 LARGE = ((1100, 3), (3, 1100), (131, 70), (70, 150))
 GAPS = (3, 0, 5)
 #: Of the problems of a row, `make test` runs one in so many.
-SHARED = 6
+SHARED = 12
 #: One pair of sizes in so many for each kernel; the next kernel takes the next ones.
 THINNED = 5
 

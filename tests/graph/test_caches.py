@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import Array
+from tiers import each_pair
 
 import tilewright as tw
 from tilewright import errors
@@ -64,6 +65,7 @@ FORMS = [(layout, paged, scaled) for layout in ("bhsd", "bshd") for paged in (0,
 
 @pytest.mark.parametrize(("layout", "paged", "scaled"), FORMS)
 @pytest.mark.parametrize("rows", [1, 5])
+@each_pair
 def test_steps(layout: str, rows: int, *, paged: bool, scaled: bool) -> None:
     g = step(layout, paged=paged, scaled=scaled)
     sizes = {"batch": BATCH, "capacity": CAPACITY, "page": PAGE, "pages": 14}

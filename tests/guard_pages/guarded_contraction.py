@@ -13,12 +13,13 @@ from random import Random
 
 import numpy as np
 from contraction_cases import Case, random_case
+from shares import EVERY_TEST_RUNS
 from support import GuardedMemory
 
 import tilewright as tw
 from tilewright.ops.contraction.main import FirstTouch
 
-CASES = 16
+CASES = 16 if EVERY_TEST_RUNS else 10
 TYPES = ("f32", "f32", "f64", "bf16", "i8", "c64")
 BYTES = 4 << 20
 

@@ -64,10 +64,10 @@ def on_rows() -> list[ParameterSet]:
         first = number == 0
         tables = {
             "products": shared(PRODUCTS, 2, number)
-            | (FIXED | FIXED_VECTORS if first else {})
+            | (shared(FIXED, 2, 0) | FIXED_VECTORS if first else {})
             | shared(VECTORS, 2, number),
             "fused": EPILOGUES | shared(QUANTISED_ROWS, 2, number) | shared(WEIGHTS, 2, number),
-            "functions": (UNARY if first else shared(UNARY, 2, number)) | shared(ROW_FUNCTIONS, 2, number),
+            "functions": shared(UNARY, 2, number) | shared(ROW_FUNCTIONS, 2, number),
             "others": shared(BATCH_REDUCE, 2, number)
             | shared(GRADIENTS, 2, number)
             | (CONTRACTIONS if number < 2 else {})

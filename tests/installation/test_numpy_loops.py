@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from installed_loops import assert_close, laid_out, numbers, taken, taking_everything
 from shares import EVERY_TEST_RUNS
+from tiers import each_value
 
 import tilewright as tw
 from tilewright.installation.rows import LETTERS, PRODUCTS
@@ -44,6 +45,7 @@ def magnitude(function: Any, a: Any, b: Any) -> Any:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("letter", LETTERS)
+@each_value
 def test_results_are_those_of_numpy(name: str, letter: str) -> None:
     function = getattr(np, name)
     rng = np.random.default_rng(LETTERS.index(letter) * 10 + FUNCTIONS.index(name))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from installed_loops import taking_everything
+from tiers import each_value
 
 import tilewright as tw
 from tilewright.installation.state import state
@@ -41,6 +42,7 @@ def taken() -> int:
 
 @pytest.mark.parametrize("letter", "efdFDbl")
 @pytest.mark.parametrize("name", CALLS)
+@each_value
 def test_results_are_those_of_numpy(name: str, letter: str) -> None:
     if name == "matrix_power" and letter in "eb":
         pytest.skip("powers overflow")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -223,14 +224,30 @@ assert not quick_code._improve
 """
 
 
+def run_cached(program: str, folder: Path) -> None:
+    """A process that keeps what it compiles in a folder."""
+    environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def filled_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of a process whose quick code was replaced."""
+    folder = tmp_path_factory.mktemp("cache")
+    run_cached(FIRST, folder)
+    return folder
+
+
 @pytest.mark.skipif(not native_entry_possible(), reason="calls go through Python")
 @pytest.mark.skipif(not has_parts(host_machine()), reason="kernels are compiled whole")
 @pytest.mark.parametrize("call", ["tw.linear(x, x, x[0, :8]) == 17", "tw.matmul(y, y) == 8"])
-def test_entries_from_the_cache_count_calls_of_kernels_that_are_not_in_it(tmp_path: Path, call: str) -> None:
+def test_entries_from_the_cache_count_calls_of_kernels_that_are_not_in_it(
+    filled_cache: Path, tmp_path: Path, call: str
+) -> None:
     """Otherwise such a kernel would be quick code as long as the process runs, and in all later ones."""
-    environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": str(tmp_path)}
-    for program in (FIRST, SECOND.replace("CALL", call)):
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment
-        )
-        assert done.returncode == 0, done.stderr
+    folder = tmp_path / "cache"
+    shutil.copytree(filled_cache, folder)
+    run_cached(SECOND.replace("CALL", call), folder)

@@ -150,8 +150,8 @@ def test_fma_rows(name: str, dtype: DType) -> None:
         assert counts[f"vbroadcasts{suffix}"] == depths * mr
         assert len(loop.matching(rf"^vmovup[sd]\s.*\(.*\), %{register}\d+")) == depths * vectors, "loads of B"
         assert not vector_stack_moves(loop), "no spill"
-        # One stride a depth may be added from memory: 14 rows and their loop take every integer register.
-        assert len(loop.matching(r"%rsp")) <= depths
+        # A stride may be added from memory: 14 rows and their loop take every integer register.
+        assert len(loop.matching(r"%rsp")) <= depths % 2
         assert not loop.matching(r"^vmov\w+\s+%.*\("), "no store"
         assert len(loop.instructions) <= depths * (mr * vectors + mr + vectors + 4) + 1
         check_scaled_addresses(loop, depths)

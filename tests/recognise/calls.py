@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -79,6 +79,20 @@ def calls(source: str) -> tuple[Call, ...]:
 def calls_of(text: str, source: str) -> tuple[Call, ...]:
     """Every function of a source's text."""
     return tuple(call for line in text.splitlines() for call in _read(source, line))
+
+
+def with_functions(text: str, kept: Collection[str]) -> str:
+    """A source without the other functions, each from its comment to the brace in the first column."""
+    lines, left_out = [], False
+    for line in text.splitlines(keepends=True):
+        found = _COMMENT.match(line)
+        if found is not None:
+            left_out = not any(name in kept for name, _ in _expanded(found["name"]))
+        if not left_out:
+            lines.append(line)
+        elif line.startswith("}"):
+            left_out = False
+    return "".join(lines)
 
 
 def _read(source: str, line: str) -> Iterator[Call]:

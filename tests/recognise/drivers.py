@@ -177,8 +177,7 @@ def _numbers(name: str, kind: str, count: int) -> Array:
         found: Array = random.integers(0, 2 ** (8 * np.dtype(dtype).itemsize), count, dtype)
         return found
     reach = _REACH.get(kind, 4)
-    found = random.integers(0 if kind[0] == "u" else -reach, reach + 1, count).astype(dtype)
-    return found
+    return random.integers(0 if kind[0] == "u" else -reach, reach + 1, count).astype(dtype)
 
 
 def differences(

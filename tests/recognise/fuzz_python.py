@@ -1,62 +1,26 @@
 """Nests of Python drawn at random, replaced and not: ``python tests/recognise/fuzz_python.py SEED COUNT``.
 
-Prints each nest that does not have the same outcome; the exit status is 1 then. Nests run replaced however
-few iterations they have, and triangles are cut into short strips.
+Prints each nest that does not have the same outcome; the exit status is 1 then.
 """
 
 from __future__ import annotations
 
-import random
 import sys
-import warnings
-from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
-from unittest import mock
 
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("shared", "")]
 
-from python_draws import drawn_call
-
-from tilewright.loops.python import calls, vector_call, vector_code
-
-#: Constants that keep small nests as they are, and values that do not.
-SMALL = (
-    (calls, "FEWEST_ITERATIONS", 1),
-    (vector_call, "FEWEST_ITERATIONS", 1),
-    (vector_code, "STRIP", 3),
-)
-
-
-def wrong(seed: int, count: int) -> tuple[list[str], Counter[str]]:
-    """What differs among the nests drawn for a seed, and what became of how many."""
-    rng = random.Random(seed)
-    found: list[str] = []
-    became: Counter[str] = Counter()
-    with ExitStack() as changed, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for module, constant, value in SMALL:
-            changed.enter_context(mock.patch.object(module, constant, value))
-        while became["nests"] < count:
-            call = drawn_call(rng, f"{seed}, {became['nests']}")
-            if call is None:
-                continue
-            became["nests"] += 1
-            became["replaced" if call.replaced else "refused"] += 1
-            became["ran replaced"] += call.ran
-            if call.wrong:
-                became["wrong"] += 1
-                found.append(f"seed {seed}: {call.wrong}\n{call.text}")
-    return found, became
+from python_draws import FAMILIES, OUTCOMES, drawn_calls
 
 
 def main() -> None:
     """So many nests of one seed."""
-    found, became = wrong(int(sys.argv[1]), int(sys.argv[2]))
+    found, became = drawn_calls(int(sys.argv[1]), int(sys.argv[2]))
     sys.stdout.write("".join(f"{one}\n" for one in found))
-    counts = [f"{became[what]} {what}" for what in ("nests", "replaced", "ran replaced", "refused", "wrong")]
-    sys.stdout.write(", ".join(counts) + "\n")
+    for family in (*FAMILIES, "all"):
+        counts = [f"{became[family, what]} {what}" for what in OUTCOMES]
+        sys.stdout.write(f"{family}: {', '.join(counts)}\n")
     sys.exit(bool(found))
 
 

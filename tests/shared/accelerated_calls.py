@@ -24,7 +24,7 @@ def same(function: Callable[..., Any], ours: list[Array], theirs: list[Array]) -
     def outcome(call: Callable[..., Any], arrays: list[Array]) -> str:
         try:
             return repr(call(*arrays))
-        except (IndexError, ValueError, TypeError, UnboundLocalError) as error:
+        except (IndexError, ValueError, TypeError, UnboundLocalError, ArithmeticError) as error:
             return repr(error)
 
     fast = tw.accelerate(function)

@@ -139,3 +139,10 @@ def run_c(name: str, letter: str, given: Mapping[str, Any], layout: int, *, wide
     function = getattr(library(), f"cblas_{letter}{name}{'64_' if wide else ''}")
     function.restype = None
     function(*arguments)
+
+
+def check_tester(output: str, passes: int) -> None:
+    """Every routine passed, and none was left out."""
+    lines = [line for line in output.splitlines() if "PASSED" in line or "FAIL" in line or "*****" in line]
+    assert all("PASSED" in line for line in lines), "\n".join(lines)
+    assert len(lines) == passes, output

@@ -5,17 +5,23 @@ from __future__ import annotations
 import ast
 import linecache
 import random
+import warnings
+from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from textwrap import indent
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 from nest_mutations import drawn
 from python_forms import PYTHON_FORMS
+from python_statements import StatementWriter
 from recognised_nests import RECOGNISED
 from refused_nests import REFUSED
 
 import tilewright as tw
+from tilewright.loops.python import calls, vector_call, vector_code
 from tilewright.spec.dtype import DTYPES
 
 Array = np.ndarray[Any, Any]
@@ -31,16 +37,32 @@ RETURNED = {"variables of loops": "i, j, k", "all variables": "i, j, k, s, t", "
 TYPES, OTHERS = ("i8", "i8", "f8", "f8", "f4", "c16", "i1", "u2"), ("f4", "i4", "f2", "?", "O")
 
 
+#: Where nests are from.
+FAMILIES = ("forms", "changed forms", "recognised", "statements")
+#: Constants that keep small nests as they are, and values that do not.
+SMALL = (
+    (calls, "FEWEST_ITERATIONS", 1),
+    (vector_call, "FEWEST_ITERATIONS", 1),
+    (vector_code, "STRIP", 3),
+)
+#: What becomes of nests.
+OUTCOMES = ("drawn", "replaced", "ran replaced", "refused", "wrong")
+#: Values of floats up to which outcomes are compared.
+LARGEST = 1e6
+
+
 class DrawnCall(NamedTuple):
     """One call, replaced and as it is written.
 
     Attributes
     ----------
+    family : where the nest is from: forms of Python, recognised ones, statements written at random.
     text : of the nest.
     replaced, ran : whether a nest was replaced, and whether the replacement ran.
     wrong : how the outcomes differ; empty if they do not.
     """
 
+    family: str
     text: str
     replaced: bool
     ran: bool
@@ -101,33 +123,37 @@ def arrays_of(seed: int, axes: dict[str, int]) -> list[Array]:
 
 
 def same(one: Array, other: Array) -> bool:
-    """Whether arrays are equal, or close where their values are no small integers."""
+    """Whether arrays are equal, or close where their values are no small integers.
+
+    Floats that have grown have grown from rounding errors, too: the same nests with integers tell more.
+    """
+    if one.dtype == other.dtype == object:
+        return repr(one.tolist()) == repr(other.tolist())  # NaN included
     if one.dtype != other.dtype or one.dtype.kind not in "fc":
         return one.dtype == other.dtype and bool((one == other).all())
     limit = 1e-2 if one.dtype == np.float16 else 1e-3 if one.dtype in (np.float32, np.complex64) else 1e-8
     scale = np.abs(other[np.isfinite(other)]).max(initial=1)
+    if scale > LARGEST:
+        return True
     return bool(np.allclose(one, other, rtol=limit, atol=limit * min(float(scale), 1e3), equal_nan=True))
 
 
 def drawn_call(rng: random.Random, name: str) -> DrawnCall | None:
     """One nest and one call of it; None where the text is no program."""
-    form = rng.choice((PYTHON_FORMS, PYTHON_FORMS, [*RECOGNISED, *REFUSED]))
-    row = rng.choice(form)
-    changed = form is not PYTHON_FORMS or rng.random() < 0.6
-    text = drawn(row, rng) if changed else row.text
+    family, text = _drawn_text(rng)
     if "hole" in text:
         return None
     try:
         function, axes = function_of(text, RETURNED[rng.choice(list(RETURNED))], name)
     except SyntaxError:
         return None
-    axes = {} if form is PYTHON_FORMS else axes
+    axes = {} if family in ("forms", "changed forms") else axes
     fast = tw.accelerate(function)
     nests = [nest for nest in tw.accelerate.report(fast) if nest.replaced]
     numbers = {size: rng.choice(sizes) for size, sizes in zip("mnlq", SIZES, strict=True)}
     numbers |= {"alpha": rng.choice([2, -1]), "beta": rng.choice([0, 1, -2])}
     if not nests:
-        return DrawnCall(text, replaced=False, ran=False, wrong="")
+        return DrawnCall(family, text, replaced=False, ran=False, wrong="")
     seed = rng.randrange(1 << 30)
     ours, theirs = arrays_of(seed, axes), arrays_of(seed, axes)
     with np.errstate(all="ignore"):
@@ -137,9 +163,51 @@ def drawn_call(rng: random.Random, name: str) -> DrawnCall | None:
         with np.errstate(all="ignore"):
             wrong = wrong or ("" if same(one, other) else f"{letter} differs, of {one.dtype}")
     ran = any(nest.call is not None and nest.call.runs for nest in nests)
-    return DrawnCall(text, replaced=True, ran=ran, wrong=f"{wrong} ({numbers}, seed {seed})" if wrong else "")
+    wrong = f"{wrong} ({numbers}, seed {seed})" if wrong else ""
+    return DrawnCall(family, text, replaced=True, ran=ran, wrong=wrong)
+
+
+def _drawn_text(rng: random.Random) -> tuple[str, str]:
+    """The family and the text of a nest."""
+    family = rng.choice((*FAMILIES, "statements"))
+    match family:
+        case "forms":
+            return family, rng.choice(PYTHON_FORMS).text
+        case "changed forms":
+            return family, drawn(rng.choice(PYTHON_FORMS), rng)
+        case "recognised":
+            return family, drawn(rng.choice([*RECOGNISED, *REFUSED]), rng)
+        case _:
+            return family, StatementWriter(rng).nest()
 
 
 def _alike(one: str, other: str) -> bool:
     """Whether results are alike: sums of floats are equal in their first digits, in the type of NumPy."""
-    return one == other or (one.count("np.float") == other.count("np.float") > 0)
+    inexact = [text.count("np.float") + text.count("np.complex") for text in (one, other)]
+    return one == other or inexact[0] == inexact[1] > 0
+
+
+def drawn_calls(seed: int, count: int) -> tuple[list[str], Counter[tuple[str, str]]]:
+    """What differs among the nests drawn for a seed, and what became of how many, by family.
+
+    Nests run replaced however few iterations they have, and triangles are cut into short strips.
+    """
+    rng = random.Random(seed)
+    found: list[str] = []
+    became: Counter[tuple[str, str]] = Counter()
+    with ExitStack() as changed, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module, constant, value in SMALL:
+            changed.enter_context(mock.patch.object(module, constant, value))
+        while became["all", "drawn"] < count:
+            call = drawn_call(rng, f"{seed}, {became['all', 'drawn']}")
+            if call is None:
+                continue
+            for family in ("all", call.family):
+                became[family, "drawn"] += 1
+                became[family, "replaced" if call.replaced else "refused"] += 1
+                became[family, "ran replaced"] += call.ran
+                became[family, "wrong"] += bool(call.wrong)
+            if call.wrong:
+                found.append(f"seed {seed}: {call.wrong}\n{call.text}")
+    return found, became

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from itertools import product
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 from _pytest.mark.structures import ParameterSet
 from hypothesis import settings
-from shares import EVERY_TEST_RUNS, EXHAUSTIVE_LEFT_OUT, places_of
+from shares import EVERY_TEST_RUNS, EXHAUSTIVE_LEFT_OUT, cover, pairs_of, places_of
 
 T = TypeVar("T")
 
 exhaustive = pytest.mark.exhaustive
+#: Of a test's cases `make test` runs some in which each value of each parameter occurs (`mark_repetitions`).
+each_value = pytest.mark.each_value
+#: The same with each pair of values that occur together.
+each_pair = pytest.mark.each_pair
 #: `make test` draws one example in so many.
 DRAWN = 4
 
@@ -95,6 +99,40 @@ def pairwise(*parameters: Iterable[Any]) -> list[ParameterSet]:
             for places in product(*(range(len(values)) for values in lists))
         ]
     )
+
+
+def mark_repetitions(items: Iterable[pytest.Item]) -> None:
+    """Marks as `exhaustive` cases of tests with `each_value` or `each_pair` that add no value, or no pair."""
+    if EVERY_TEST_RUNS:
+        return
+    groups: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
+    members: dict[tuple[str, str], list[pytest.Item]] = {}
+    for item in items:
+        mark = item.get_closest_marker("each_value") or item.get_closest_marker("each_pair")
+        if mark is None or item.get_closest_marker("exhaustive"):
+            continue
+        test = (mark.name, item.nodeid.partition("[")[0])
+        given: dict[str, Any] = item.callspec.params  # type: ignore[attr-defined]
+        groups.setdefault(test, []).append(tuple(_key(given[name]) for name in sorted(given)))
+        members.setdefault(test, []).append(item)
+    for test, values in groups.items():
+        kept = pairs_of(values) if test[0] == "each_pair" else cover(dict(enumerate(map(_parts, values))))
+        for number in set(range(len(values))) - set(kept):
+            members[test][number].add_marker(exhaustive)
+
+
+def _key(value: Any) -> Hashable:
+    """What tells a value from others of a parameter."""
+    try:
+        hash(value)
+    except TypeError:  # a list, or a tuple of lists
+        return repr(value)
+    return cast("Hashable", value)
+
+
+def _parts(values: tuple[Any, ...]) -> set[tuple[int, Any]]:
+    """The values of one case, by parameter."""
+    return set(enumerate(values))
 
 
 def named(value: Any) -> str | None:

@@ -187,7 +187,7 @@ def work():
             function()
 threads = [threading.Thread(target=work) for _ in range(3)]
 [thread.start() for thread in threads]
-for _ in range(12):
+for _ in range(12 if "EVERY_TEST_RUNS" in os.environ else 5):
     time.sleep(0.003)
     child = os.fork()
     if not child:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiers import crossed, named
+from tiers import crossed, each_value, named
 
 from tilewright.calls.operands import data_address, element_strides
 from tilewright.compiler.scratch import scratch_pool
@@ -90,6 +90,7 @@ def test_the_bits_do_not_depend_on_threads(types: tuple[str | None, ...], strate
 
 @pytest.mark.parametrize("epilogue", ["bias,relu", "bias:row,residual,gelu"])
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@each_value
 def test_epilogues_on_a_team(dtype: str, epilogue: str) -> None:
     """The buffer in which a tile leaves its sums is each task's own."""
     kernel = GemmKernel.compiled(Gemm(dtype=dtype, epilogue=epilogue))

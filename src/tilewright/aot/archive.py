@@ -72,11 +72,11 @@ def _long_names(members: Sequence[Member]) -> tuple[list[str], bytes]:
     """What stands in each header, and the table of the names that do not fit there."""
     names, table = [], b""
     for member in members:
-        if len(member.name) <= _LONGEST_NAME:
+        if len(member.name) <= _LONGEST_NAME and member.name.isascii():
             names.append(f"{member.name}/")
         else:
             names.append(f"/{len(table)}")
-            table += member.name.encode() + b"/\n"
+            table += member.name.encode(errors="surrogateescape") + b"/\n"
     return names, table
 
 

@@ -21,6 +21,7 @@ from tilewright.ir.nodes import (
     Constant,
     Expression,
     If,
+    Lead,
     Let,
     Loop,
     Name,
@@ -245,6 +246,14 @@ def path_words(state: Compilation, program: Program) -> str:
 # --- costs and reasons --------------------------------------------------------------------------------------
 
 
+class _AlignedRun(Run):
+    """Evaluates expressions without arrays: every buffer starts at a whole vector."""
+
+    def integer(self, node: Expression, names: Mapping[str, int]) -> int:
+        """As for `Run`, without elements before the first vector."""
+        return 0 if isinstance(node, Lead) else super().integer(node, names)
+
+
 def predicted_alternatives(
     state: Compilation,
     sizes: Mapping[str, int],
@@ -267,7 +276,7 @@ def predicted_alternatives(
     """
     program, machine = state.nest, state.machine
     assert program is not None
-    run, names = Run({}, scalars or {"alpha": 1.0, "beta": 0.0}), dict(sizes)
+    run, names = _AlignedRun({}, scalars or {"alpha": 1.0, "beta": 0.0}), dict(sizes)
     for statement in program.body:
         if isinstance(statement, Let):
             names[statement.name] = run.integer(statement.value, names)

@@ -38,9 +38,11 @@ class Example:
     sizes : a value for each run-time size of the program.
     tables : the content of buffers of offsets, lengths and pages.
     views : how argument buffers are drawn; those that are missing are drawn as memory.
+    moved : bytes that the call moves, where these are not all that views show.
     """
 
     shape: Mapping[str, int]
     sizes: Mapping[str, int]
     tables: Mapping[str, tuple[int, ...]]
     views: Mapping[str, View]
+    moved: int | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from tilewright.cached import cached_property
@@ -201,17 +201,29 @@ class Kernel(Numbered):
         texts = {name: getattr(self, name) for name in ("tile_ir", "llvm_ir", "assembly")}
         return describe_html(self.compilation, self.registers, texts)
 
-    def explore(self, *targets: str | Machine, sizes: Mapping[str, int] | None = None) -> Any:
+    def explore(
+        self,
+        *targets: str | Machine,
+        sizes: Mapping[str, int] | None = None,
+        measure: bool = False,
+        peers: Sequence[str] | None = None,
+    ) -> Any:
         """A page about the kernel: blocking, packed layout, tiles, code, predicted cycles.
 
         Parameters
         ----------
         targets : further targets for the same problem, to compare; see `tilewright.compile`.
         sizes : lengths of axes that the problem leaves open, for the call that is drawn.
+        measure : whether to run the call that is drawn on this host, beside peers, which takes seconds.
+        peers : systems to measure, such as "numpy"; by default those that are installed and compute it.
 
         Returns
         -------
         A page with `save(path)`, `show()` and `html`; notebooks show it. It loads nothing.
+
+        Raises
+        ------
+        NotMeasured : this host is not among the targets.
 
         Examples
         --------
@@ -219,7 +231,7 @@ class Kernel(Numbered):
         >>> tw.compile(tw.BatchReduceGemm(16, 6, 64), "znver4").explore("neoverse-v2")
         <Exploration of brgemm_f32_16x6x64x1_ccc for znver4, neoverse-v2: save(path) or show()>
         """
-        return PAGES["kernel"](self, targets, sizes)
+        return PAGES["kernel"](self, targets, sizes, measure=measure, peers=peers)
 
     @property
     def symbol(self) -> str:

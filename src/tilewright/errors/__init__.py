@@ -148,6 +148,7 @@ from tilewright.errors.libraries import (
     VariantsDiffer as VariantsDiffer,
 )
 from tilewright.errors.loops import (
+    ArchiveInvalid as ArchiveInvalid,
     CompilerMissing as CompilerMissing,
     CompilerUnknown as CompilerUnknown,
     CompilerWithoutIr as CompilerWithoutIr,

@@ -57,6 +57,15 @@ class NotAModule(TilewrightError, ValueError):
     )
 
 
+class ArchiveInvalid(TilewrightError, ValueError):
+    """The loops in an archive cannot be replaced."""
+
+    message = (
+        "{name} is not an archive that `tilewright opt` reads: {reason}; it takes archives of bitcode and "
+        "ELF objects, as `llvm-ar rcs` writes them; nothing was written"
+    )
+
+
 class ThreadsInNumba(TilewrightError, ValueError):
     """`accelerate` cannot give the nests of a Numba function several threads."""
 

@@ -105,10 +105,14 @@ class _Summary:
 class _Counter:
     """Walks the tree of a program once for every set of sizes that changes what a block does."""
 
-    def __init__(self, program: Program, machine: Machine, tables: Mapping[str, Sequence[int]]) -> None:
+    def __init__(
+        self, program: Program, machine: Machine, tables: Mapping[str, Sequence[int]], *, whole: bool = False
+    ) -> None:
+        """With `whole`, windows that are stored past the caches are among the others."""
         self.bytes = {buffer.name: buffer.dtype.bits / 8 for buffer in program.buffers}
         self.holders = holders_of(machine)
         self.evaluate = Evaluator(tables)
+        self.whole = whole
         self.nodes: dict[int, Statement] = {}
         self.keys: dict[int, tuple[Expression, ...]] = {}
         self.known: dict[tuple[int, tuple[int, ...]], _Summary] = {}
@@ -212,7 +216,7 @@ class _Counter:
             return _Summary(runs, (), (0.0,) * len(self.holders))
         touches = list(touches_of(node))
         past = [one for one in touches if one.written and self.evaluate.integer(one.past, names).value]
-        windows = tuple(self.window(touch, names) for touch in touches if touch not in past)
+        windows = tuple(self.window(touch, names) for touch in touches if self.whole or touch not in past)
         stored = sum(self.window(touch, names).elements * self.bytes[touch.part.buffer] for touch in past)
         missed = tuple(
             touched(windows, one.grain, moved=one.name != "tlb") * one.grain for one in self.holders
@@ -356,3 +360,18 @@ def count_program(
             missed[holder.name] += whole.past
     line = counter.holders[0].grain
     return Counts(runs, missed, touched(whole.windows, line) * line + whole.past)
+
+
+def reaches(
+    program: Program,
+    machine: Machine,
+    sizes: Mapping[str, int],
+    tables: Mapping[str, Sequence[int]] | None = None,
+) -> dict[str, float]:
+    """Bytes from the start of each buffer to the end of what one call touches; more where loops shrink."""
+    counter = _Counter(program, machine, tables or {}, whole=True)
+    whole = counter.block(program.body, {name: flat(value) for name, value in sizes.items()})
+    found: dict[str, float] = {}
+    for window in whole.windows:
+        found[window.buffer] = max(found.get(window.buffer, 0.0), window.offset + window.extent)
+    return found

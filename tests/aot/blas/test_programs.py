@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from blas_calls import shared_file
+from blas_calls import check_tester, shared_file
 from tiers import exhaustive
 
 #: Where Debian's package libblas-test has the testers of the reference implementation.
@@ -33,13 +33,6 @@ def run(
         check=False,
         timeout=300,
     )
-
-
-def check_tester(output: str, passes: int) -> None:
-    """Every routine passed, and none was left out."""
-    lines = [line for line in output.splitlines() if "PASSED" in line or "FAIL" in line or "*****" in line]
-    assert all("PASSED" in line for line in lines), "\n".join(lines)
-    assert len(lines) == passes, output
 
 
 @pytest.mark.skipif(not TESTERS.exists(), reason="Debian's libblas-test is not installed")

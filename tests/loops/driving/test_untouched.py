@@ -56,6 +56,9 @@ class NoUnits:
     def write(self, modules: Sequence[Path], form: str, output: str, name: str) -> Sequence[RemarkOfNest]:
         raise AssertionError(f"{name} holds no product")
 
+    def write_archive(self, source: Path, output: Path) -> Sequence[RemarkOfNest]:
+        raise AssertionError(f"{source} holds no product")
+
 
 def program(toolchain: Toolchain) -> list[str]:
     if toolchain.program is None:

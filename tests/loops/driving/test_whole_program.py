@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from recognise.toolchains import CLANG
 
+from tilewright.aot.archive import Member, archive
 from tilewright.errors import NotAModule
 from tilewright.loops.driving.build import build
 from tilewright.loops.driving.units import UnitCompiler
@@ -63,6 +64,24 @@ def test_a_product_across_units(tmp_path: Path, clang: str) -> None:
     assert subprocess.run([tmp_path / "prog"], check=False).returncode == 42
 
 
+def test_an_archive_of_bitcode(tmp_path: Path, clang: str) -> None:
+    """Its modules are compiled for the link, which needs no plug-in; the archive itself stays."""
+    (tmp_path / "mm.c").write_text(DOT + MAIN.partition("static int")[0].partition(";")[2], encoding="utf-8")
+    (tmp_path / "use.c").write_text(
+        "void mm(int n, const int *a, const int *b, int *c);\nstatic int" + MAIN.partition("static int")[2],
+        encoding="utf-8",
+    )
+    assert build(f"{clang} -O2 -flto -c mm.c".split(), UnitCompiler()) == 0
+    content = archive([Member("mm.o", (tmp_path / "mm.o").read_bytes(), ())])
+    (tmp_path / "libmm.a").write_bytes(content)
+    units = UnitCompiler()
+    assert build(f"{clang} -O2 -flto use.c libmm.a -o prog".split(), units) == 0
+    (replaced,) = [one for one in units.remarks if one.replaced]
+    assert (replaced.where.function, replaced.where.file) == ("mm", "mm.c")
+    assert subprocess.run([tmp_path / "prog"], check=False).returncode == 42
+    assert (tmp_path / "libmm.a").read_bytes() == content
+
+
 def test_without_it_the_call_is_a_reason(tmp_path: Path, clang: str) -> None:
     units = UnitCompiler()
     assert build(f"{clang} -O2 -flto -fno-lto -c main.c".split(), units) == 0
@@ -82,8 +101,10 @@ def test_units_that_cannot_be_linked(tmp_path: Path, clang: str) -> None:
 def test_commands_of_the_link() -> None:
     found = Invocation.read(["clang", "-O2", "-flto=thin", "-MMD", "a.c", "b.o", "c.o", "-lm", "-o", "p"])
     assert found.is_whole_program
-    assert found.linking_merged(Path("m.o"), {"b.o"}) == ["clang", "m.o", "-O2", "c.o", "-lm", "-o", "p"]
+    assert found.linking_merged(Path("m.o"), {"b.o"}, {}) == ["clang", "m.o", "-O2", "c.o", "-lm", "-o", "p"]
     archive = Invocation.read(["clang", "-flto", "a.c", "b.a"])
-    assert archive.linking_merged(Path("m.o"), set()) == ["clang", "m.o", "-flto", "b.a"]
+    assert archive.linking_merged(Path("m.o"), set(), {}) == ["clang", "m.o", "-flto", "b.a"]
+    assert archive.linking_merged(Path("m.o"), set(), {"b.a": "t/b.a"}) == ["clang", "m.o", "t/b.a"]
+    assert archive.linking_merged(None, set(), {"b.a": "b.a"}) == ["clang", "b.a"]
     assert not Invocation.read(["clang", "-flto", "-fno-lto", "a.c"]).is_whole_program
     assert not Invocation.read(["flang", "-flto", "a.f90"]).is_whole_program

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
+import sys
+import threading
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +25,7 @@ from tilewright.llvm.backends import initialize
 from tilewright.llvm.canonical import optimise_module
 from tilewright.llvm.jit import Linked
 from tilewright.loops.llvm.module import read_module
+from tilewright.loops.opt import child
 from tilewright.loops.opt.machines import machine_of
 from tilewright.loops.opt.optimise import optimise
 from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions
@@ -260,6 +264,34 @@ def test_an_abort_of_llvm_is_an_error() -> None:
     )
     with pytest.raises(OptimiserFailed, match="Cannot select"):
         optimise(foreign, ".o")
+
+
+def test_a_fork_answers_as_a_new_process() -> None:
+    for source in (PRODUCT, "nonsense"):
+        answers: list[object] = []
+        for forks in (False, True):
+            try:
+                answers.append(optimise(source, ".ll", HOST, forks=forks).remarks)
+            except NotAModule as error:
+                answers.append(str(error))
+        assert answers[0] == answers[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks are for Linux")
+def test_a_fork_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    monkeypatch.setattr(child, "answer_to", lambda _: os.abort())
+    with pytest.raises(OptimiserFailed, match="signal 6"):
+        optimise("", forks=True)
+    monkeypatch.setattr(child, "answer_to", lambda _: 1 // 0)
+    with pytest.raises(OptimiserFailed, match="ZeroDivisionError"):
+        optimise("", forks=True)
+
+
+def test_no_fork_beside_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "active_count", lambda: 2)
+    monkeypatch.setattr(child, "_fork", lambda _: pytest.fail("it forked"))
+    assert optimise("define void @f() {\n  ret void\n}", forks=True).remarks == ()
 
 
 def test_an_unknown_form() -> None:

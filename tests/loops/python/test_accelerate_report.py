@@ -155,7 +155,7 @@ def test_slices_of_different_lengths_run_as_written() -> None:
     a, b, c = np.ones((7, 9)), np.ones((9, 1)), np.zeros((7, 8))
     fast(a, b, c)
     np.testing.assert_array_equal(c, np.full((7, 8), 9))
-    assert tw.accelerate.report(fast)[0].as_written == "slices differ in length"
+    assert tw.accelerate.report(fast)[0].as_written.startswith("slices differ in length")
 
 
 def test_what_is_called_np_is_looked_at() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from accelerated_calls import made, same
+from tiers import each_value
 
 import tilewright as tw
 
@@ -122,6 +123,7 @@ GUARDED: list[tuple[Callable[..., Any], tuple[Any, ...], int]] = [
 
 @pytest.mark.parametrize("dtype", ["f8", "c8"])
 @pytest.mark.parametrize(("function", "further", "runs"), GUARDED)
+@each_value
 def test_guards(function: Callable[..., Any], further: tuple[Any, ...], runs: int, dtype: str) -> None:
     ours, theirs = made(dtype, SQUARE), made(dtype, SQUARE)
     report = same(function, [*ours, *further], [*theirs, *further])
@@ -132,6 +134,7 @@ def test_guards(function: Callable[..., Any], further: tuple[Any, ...], runs: in
 
 @pytest.mark.parametrize("shape", [(0, 3, 3), (3, 0, 3), (12, 13, 4), (13, 12, 9)])
 @pytest.mark.parametrize("function", [cleared_or_scaled, lower, upper_by_continue, without_first_row])
+@each_value
 def test_shapes_that_do_not_fit(function: Callable[..., Any], shape: tuple[int, int, int]) -> None:
     same(function, made("f8", shape), made("f8", shape))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from python_programs import Array
+from tiers import each_value
 
 import tilewright as tw
 from tilewright.loops.python import vector_call, vector_code
@@ -215,6 +216,7 @@ PROGRAMS: list[tuple[Callable[..., Any], list[Array]]] = [
 
 @pytest.mark.parametrize("strip", [5, 64])
 @pytest.mark.parametrize(("function", "arrays"), PROGRAMS, ids=[row[0].__name__ for row in PROGRAMS])
+@each_value
 def test_programs(
     function: Callable[..., Any], arrays: list[Array], strip: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

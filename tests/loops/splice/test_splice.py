@@ -31,6 +31,7 @@ from spliced import (
     value,
 )
 from support import host_rows
+from tiers import each_value
 
 from tilewright.loops.llvm.symbols import Computed, IntegerOperation, Reloaded
 from tilewright.loops.nests.nest import (
@@ -346,6 +347,7 @@ STRIDED = (4, LDA * 4, LDB * 4, LDC * 4, LDC * 4, LDB * 4)
 
 @pytest.mark.parametrize("strides", [FOURS, STRIDED], ids=["row-major", "strided"])
 @pytest.mark.parametrize("isa", ["avx512", "avx2", "generic128"])
+@each_value
 def test_little_work_asks_for_no_memory(isa: str, strides: tuple[Polynomial | int, ...]) -> None:
     """Panels stand in the frame, where edges or strides want some; deep ones block by block."""
     rows = {row.name: row for row in host_rows()}

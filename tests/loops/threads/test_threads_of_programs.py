@@ -14,6 +14,7 @@ import pytest
 from recognise.toolchains import CLANG, SECONDS
 from shares import EVERY_TEST_RUNS
 from support import host_rows
+from tiers import each_value
 
 from tilewright.loops.driving.build import build
 from tilewright.loops.driving.units import UnitCompiler
@@ -217,6 +218,7 @@ runtimes = pytest.mark.parametrize("name", ["llvm", "gnu"])
 
 
 @runtimes
+@each_value
 def test_threads_of_openmp(folder: Path, nests: Path, bits: list[str], name: str) -> None:
     program = _runtime(folder, nests, name)
     for threads in ("1", "3"):
@@ -235,6 +237,7 @@ def test_a_parallel_region_of_the_program(folder: Path, nests: Path, bits: list[
 
 
 @runtimes
+@each_value
 def test_calls_at_the_same_time_on_openmp(folder: Path, nests: Path, bits: list[str], name: str) -> None:
     found = _runtime(folder, nests, name)("callers", N, "20" if EVERY_TEST_RUNS else "2", OMP_NUM_THREADS="2")
     assert found[:3] == bits[:3]

@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 from assembly_text import AssemblyLoop, innermost_loops, multiplies, vector_stack_moves
+from tiers import each_value
 
 from tilewright.compiler.pipeline import run_stages
 from tilewright.llvm.target import emit_assembly
@@ -49,6 +50,7 @@ WHOLE = [("znver5", form) for form in ("i8", "i4g64", "bf16", "f16")] + [
 @pytest.mark.parametrize(
     ("name", "form", "rows", "vectors"), [(*row, *tile) for row in WHOLE for tile in TILES[row[0]]]
 )
+@each_value
 def test_no_tile_spills_a_sum(name: str, form: str, rows: int, vectors: int) -> None:
     loop = loop_of(name, form, rows, vectors)
     stored = [line for line in vector_stack_moves(loop) if line.rstrip().endswith("(%rsp)")]

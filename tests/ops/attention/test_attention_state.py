@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from support import Array
+from tiers import each_pair
 
 import tilewright as tw
 from tilewright.errors import InvalidChoice, NoStates, StateLayouts, StateShape
@@ -43,6 +44,7 @@ def parts(q: Array, k: Array, v: Array, cuts: tuple[int, ...], **keywords: Any) 
 @each_type
 @pytest.mark.parametrize("layout", ["bhsd", "bshd"])
 @pytest.mark.parametrize("queries", [2, 40])
+@each_pair
 def test_parts_make_the_whole(dtype: Any, layout: AttentionLayoutName, queries: int) -> None:
     """Also where a part is empty, and of as many queries as go in blocks."""
     q, k, v = operands(dtype, queries=queries, layout=layout)

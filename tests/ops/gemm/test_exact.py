@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shares import EVERY_TEST_RUNS
 from support import LAYOUTS, Array, rough
+from tiers import each_value
 
 import tilewright as tw
 from tilewright.calls.layout import native_entry_possible
@@ -132,6 +133,7 @@ SIZES = [(1, 13, 40), (5, 2, 1), (13, 17, 9), (16, 16, 16), (48, 48, 48), (7, 33
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("batch", [1, 3, 500])
+@each_value
 def test_bits_before_and_after(
     dtype: type, size: tuple[int, int, int], batch: int, compiled: list[tuple[int, int, int]]
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import Array, rough
-from tiers import draws
+from tiers import draws, each_value
 
 import tilewright as tw
 from tilewright.errors import InvalidGenerator, InvalidLogits, InvalidScalar, InvalidSize, UnsupportedDtype
@@ -62,6 +62,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
 
 @pytest.mark.parametrize("spread", [1.0, 6.0])
 @pytest.mark.parametrize("tokens", [1, 30, 3000])
+@each_value
 def test_every_combination_of_limits(tokens: int, spread: float) -> None:
     logits = spread * rough((3, tokens), np.float64)
     logits[1, 1 : tokens // 2] = -np.inf

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiers import each_value
 from typer.testing import CliRunner
 
 from tilewright.errors import (
@@ -180,6 +181,7 @@ def converse(*lines: object, system: str) -> list[dict[str, Any]]:
     ],
     ids=lambda case: f"{case.name} {case.dtype}",
 )
+@each_value
 def test_every_system_computes_and_is_checked(system: Any, case: AttentionCase) -> None:
     try:
         case.types_of(system.name)

@@ -30,6 +30,8 @@ CALLS = "__tilewright_nests__"
 REPORT = "__tilewright_report__"
 #: The enclosing function that provides the closure.
 AROUND = "__tilewright_around__"
+#: Built-in functions that read every local variable.
+_READERS = frozenset({"locals", "vars", "dir", "eval", "exec"})
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,7 @@ def _declared(definition: ast.FunctionDef) -> frozenset[str]:
             ):
                 if isinstance(node, ast.FunctionDef | ast.Lambda):
                     shared.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
-            case ast.Call(func=ast.Name(id="locals" | "vars" | "eval" | "exec" as name)):
+            case ast.Call(func=ast.Name(id=name)) if name in _READERS:
                 shared.add(name)
             case _:
                 continue
@@ -292,7 +294,7 @@ class _Around(NamedTuple):
             else:
                 return NestReport(node.lineno, "", reason)
         variables = {variable.name for variable in nest.variables}
-        if left or variables & shared or shared & {"locals", "vars", "eval", "exec"}:
+        if left or variables & shared or shared & _READERS:
             names = ", ".join(left or sorted(variables & shared) or ["all variables"])
             return NestReport(node.lineno, "", f"leaves {names} for other code to read")
         nest.node = node
@@ -312,26 +314,28 @@ def _source_line(node: ast.stmt, line: int | None) -> str:
 
 
 def _read_elsewhere(definition: ast.FunctionDef, node: ast.stmt) -> frozenset[str]:
-    """Names that the function reads outside of a loop, except in other nests that are products.
+    """Names that the function reads or deletes outside of a loop.
 
-    The variable of another loop is not read from here in that loop.
+    Other nests that are products assign their own variables before they read them, and the variable of any
+    other loop is not read from here in that loop.
     """
     inside = {id(child) for child in ast.walk(node)}
     own: set[int] = set()
     for other in ast.walk(definition):
         match other:
             case ast.For() if id(other) not in inside and _is_product(other):
-                inside |= {id(child) for child in ast.walk(other)}
+                own |= _named([other], assigned_names(other))
             case ast.For(target=target) if all(child is not node for child in ast.walk(other)):
                 own |= _named(other.body, assigned_names(target))
             case ast.GeneratorExp() | ast.ListComp() | ast.SetComp():
                 targets = frozenset().union(*(assigned_names(part.target) for part in other.generators))
-                own |= _named([other.elt, *other.generators], targets)
+                first, *later = other.generators  # the first sequence is read outside of the comprehension
+                own |= _named([other.elt, first.target, *first.ifs, *later], targets)
             case _:
                 continue
     inside |= own
     names = (n for n in ast.walk(definition) if isinstance(n, ast.Name) and id(n) not in inside)
-    return frozenset(n.id for n in names if isinstance(n.ctx, ast.Load)) | _augmented(definition, inside)
+    return frozenset(n.id for n in names if not isinstance(n.ctx, ast.Store)) | _augmented(definition, inside)
 
 
 def _named(parts: Sequence[ast.AST], names: frozenset[str]) -> set[int]:
@@ -346,8 +350,8 @@ def _is_product(node: ast.For) -> bool:
 
 def _augmented(definition: ast.FunctionDef, inside: set[int]) -> frozenset[str]:
     """Names that augmented assignments read."""
-    nodes = (n for n in ast.walk(definition) if isinstance(n, ast.AugAssign) and id(n) not in inside)
-    return frozenset().union(*(assigned_names(node.target) for node in nodes))
+    targets = (one.target for one in ast.walk(definition) if isinstance(one, ast.AugAssign))
+    return frozenset(one.id for one in targets if isinstance(one, ast.Name) and id(one) not in inside)
 
 
 class _Replace(ast.NodeTransformer):

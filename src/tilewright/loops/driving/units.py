@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
+from tilewright.loops.opt.archives import optimise_archive
 from tilewright.loops.opt.files import STANDARD, write_file, write_remarks
 from tilewright.loops.opt.linked import link_modules
 from tilewright.loops.opt.optimise import optimise
@@ -22,11 +23,13 @@ class UnitCompiler:
     ----------
     options : how products are compiled.
     every_nest : whether remarks on nests that multiply nothing are of interest.
+    forks : whether child processes may be forks of this one, as in a command.
     remarks : remarks on the nests of all units so far.
     """
 
     options: ProductOptions = field(default_factory=ProductOptions)
     every_nest: bool = False
+    forks: bool = False
     remarks: list[Remark] = field(default_factory=list)
 
     def code(self, bitcode: bytes, form: OutputFormat, name: str) -> bytes:
@@ -36,7 +39,7 @@ class UnitCompiler:
         ----------
         name : of the source, for messages.
         """
-        done = optimise(bitcode, form, self.options, name=name)
+        done = optimise(bitcode, form, self.options, name=name, forks=self.forks)
         self.remarks += (_in_file(one, name) for one in done.remarks)
         return done.content
 
@@ -61,6 +64,24 @@ class UnitCompiler:
         else:
             write_file(Path(output), code)
         return self.remarks[before:]
+
+    def write_archive(self, source: Path, output: Path) -> Sequence[Remark]:
+        """Write an archive again with its modules compiled, complete or not at all.
+
+        Returns
+        -------
+        Sequence[Remark]
+            The remarks on its nests.
+
+        Raises
+        ------
+        ArchiveInvalid, NotAModule, OptimiserFailed : a member could not be compiled.
+        OutputNotWritable : the output cannot be written.
+        """
+        done = optimise_archive(source.read_bytes(), self.options, name=str(source), forks=self.forks)
+        write_file(output, done.content)
+        self.remarks += done.remarks
+        return done.remarks
 
     def write_remarks(self, path: Path | None) -> None:
         """Write the remarks so far to a file in the format of its suffix; "-" is standard error."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
 from tilewright.loops.llvm.module import FunctionDefinition, ParsedModule
 from tilewright.loops.llvm.nest import Reader
+from tilewright.loops.llvm.reroll.rerolled import copied_regions
 from tilewright.loops.llvm.symbols import Candidate
 from tilewright.loops.llvm.values import NotANest
 from tilewright.loops.nests.nest import Refusal, Where
@@ -35,6 +36,17 @@ class Root:
         """Its source location: that of the latch's branch, which has the line of `for`."""
         return self.module.where(
             self.flow.function, self.flow.function.blocks[self.loop.latches[0]].terminator
+        )
+
+    @property
+    def may_have_copies(self) -> bool:
+        """Whether some blocks look like copies of a loop: if none do, reading with `rerolls` adds nothing."""
+        return any(
+            True
+            for loop in self.loop.walk()
+            for label in loop.blocks
+            if self.flow.innermost(label) is loop
+            for _ in copied_regions(self.flow, label, loop)
         )
 
     def read(self, *, reassociates: bool = False, rerolls: bool = False) -> Candidate | Refusal:

@@ -30,6 +30,7 @@ from tilewright.loops.nests.sequence import (
     Step,
     StripStep,
 )
+from tilewright.loops.nests.shared import MatrixSharing, shared
 from tilewright.loops.nests.statements import accumulated, loops_of
 from tilewright.loops.nests.strips import LENGTH, cut
 from tilewright.spec.dtype import F32, F64, I32, I64
@@ -65,12 +66,15 @@ class _Distributor:
         self.touched = {number: list(self._touched(store)) for number, store in enumerate(stores)}
         self.arrays = Arrays([one for own in self.touched.values() for one in own])
         self._names = 0
+        self._products: dict[MatrixProduct, Sequence[Store]] = {}
 
     def run(self) -> Distribution:
         """The steps, or `Refused`."""
         blocks = factorisation(self.stores, self.nest.extent, self.fresh, self.arrays)
         steps = finished(tuple(self._steps(self._ordered())) if blocks is None else (blocks,))
-        found = Distribution(tuple(steps), tuple(self._guards()), tuple(self._conditions()), self.nest.where)
+        sharing = MatrixSharing(self._products, self._symbol, _product, self._loops)
+        by_strips = tuple(shared(steps, sharing))
+        found = Distribution(by_strips, tuple(self._guards()), tuple(self._conditions()), self.nest.where)
         if not found.products:
             raise Refused(self.nest.where, "has several statements, none of which is a product")
         return found
@@ -181,6 +185,7 @@ class _Distributor:
             for stop in range(end, place, -1):
                 product = _product(stores[place:stop])
                 if product is not None:
+                    self._products[product] = stores[place:stop]
                     yield ProductStep(product, self._loops(stores[place:stop]))
                     place = stop
                     break
@@ -222,6 +227,7 @@ class _Distributor:
         """C += one sum of products."""
         product = _product([store])
         if product is not None:
+            self._products[product] = [store]
             return ProductStep(product, self._loops([store]))
         strips = cut(store, self._symbol)
         far = None if strips is None else _product([strips.far])

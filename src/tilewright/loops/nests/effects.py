@@ -235,14 +235,15 @@ class _Reader:
 
     def store(self, store: Store, stores: list[Store]) -> None:
         """Appends a store, and removes an earlier store to the same element that is not read in between."""
-        if stores and not stores[-1].ranges and stores[-1].target == store.target:
+        last = stores[-1] if stores else None
+        if last is not None and not last.ranges and last.target == store.target and last.value is None:
             own = [
                 e
                 for term in store.form.terms
                 for e in term.elements
                 if e.access.memory == store.target.memory
             ]
-            if all(element.version <= stores[-1].version for element in own):
+            if all(element.version <= last.version for element in own):
                 store = replace(store, version=stores.pop().version)
         stores.append(store)
         self.version += 1

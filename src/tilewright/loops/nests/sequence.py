@@ -49,6 +49,7 @@ class StripStep:
     begin, end : symbols of the first index of a strip and of the one after its last, which the steps name.
     extent : range of the index.
     length : indices of a strip; the last strip may have fewer.
+    bytes : memory that an index reads, if strips are to be so short that their memory fits a cache.
     """
 
     begin: Symbol
@@ -56,6 +57,7 @@ class StripStep:
     extent: Extent
     length: int
     steps: tuple[Step, ...]
+    bytes: Polynomial | None = None
 
 
 Step: TypeAlias = ProductStep | LoopStep | StripStep

@@ -73,11 +73,11 @@ def cut(store: Store, fresh: Callable[[str], Symbol]) -> Strips | None:
     for place, extent in (far, near):
         moved: dict[Symbol, Polynomial] = {outer: shifted, inner: place}
         changed = {outer: Extent.of(last - first), inner: extent}
-        parts.append(_moved(store, moved, changed))
+        parts.append(moved_store(store, moved, changed))
     return Strips(outer, inner, begin, end, extents[outer], parts[0], parts[1])
 
 
-def _moved(store: Store, places: dict[Symbol, Polynomial], extents: dict[Index, Extent]) -> Store:
+def moved_store(store: Store, places: dict[Symbol, Polynomial], extents: dict[Index, Extent]) -> Store:
     """A store with indices replaced by others, and other extents."""
 
     def access(one: Access) -> Access:

@@ -16,6 +16,9 @@ from tilewright_cc.reports import formatted, lines
 #: The path that means standard input or output.
 STANDARD = Path("-")
 
+#: Suffix of static archives.
+ARCHIVE_SUFFIX = ".a"
+
 #: Largest module that is read, in bytes.
 MOST_BYTES = 1 << 30
 
@@ -48,6 +51,20 @@ def form_of(output: Path, emit: str | None) -> OutputFormat:
         endings = ", ".join(form.value for form in OutputFormat)
         raise InvalidChoice(name="the suffix of --output", found=shown(output.suffix), allowed=endings)
     return found
+
+
+def check_archive_form(output: Path, emit: str | None) -> None:
+    """Check the output of an archive, whose members become objects.
+
+    Raises
+    ------
+    InvalidChoice : it is no archive, or of other members.
+    """
+    if emit not in (None, OutputFormat.OBJECT.value.removeprefix(".")):
+        raise InvalidChoice(name="emit", found=shown(emit), allowed="o, since the source is an archive")
+    if output != STANDARD and output.suffix != ARCHIVE_SUFFIX:
+        allowed = f"{ARCHIVE_SUFFIX}, since the source is an archive"
+        raise InvalidChoice(name="the suffix of --output", found=shown(output.suffix), allowed=allowed)
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import pickle
-import subprocess
-import sys
-
 from tilewright.errors import OptimiserFailed
+from tilewright.loops.opt.child import Ended, run_child
 from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions
 from tilewright.loops.opt.work import Work, read_answer
 from tilewright.spec.arguments import parse_choice
-
-#: Start of the child, with this process's module search path.
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from tilewright.loops.opt.work import main; main()"
-)
 
 
 def optimise(
@@ -26,6 +16,7 @@ def optimise(
     *,
     name: str = "the module",
     dump: bool = False,
+    forks: bool = False,
 ) -> Optimised:
     r"""Replace the loop nests of a module that are matrix products, and run LLVM's -O3.
 
@@ -36,6 +27,7 @@ def optimise(
     options : target, strategy, caches, permissions.
     name : of the module in messages.
     dump : also return the text before and after the replacement.
+    forks : the child process may be a fork of this one; see `run_child`.
 
     Raises
     ------
@@ -61,24 +53,19 @@ def optimise(
         dump=dump,
     )
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", _START, json.dumps(sys.path)],
-            input=pickle.dumps(work),
-            capture_output=True,
-            check=False,
-        )
+        done = run_child(work, forks=forks)
     except OSError as error:
         raise OptimiserFailed(name=name, reason=f"its process could not be started: {error}") from error
-    if done.returncode:
+    if done.status:
         raise OptimiserFailed(name=name, reason=_last_words(done))
-    return read_answer(done.stdout)
+    return read_answer(done.output)
 
 
-def _last_words(done: subprocess.CompletedProcess[bytes]) -> str:
+def _last_words(done: Ended) -> str:
     """Why the child ended: LLVM's fatal error, or the last line of its output."""
-    lines = done.stderr.decode(errors="replace").splitlines()
+    lines = done.errors.decode(errors="replace").splitlines()
     fatal = [line.partition("LLVM ERROR: ")[2] for line in lines if "LLVM ERROR: " in line]
     if fatal:
         return fatal[0]
-    ended = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
+    ended = f"signal {-done.status}" if done.status < 0 else f"status {done.status}"
     return f"{ended}: {lines[-1] if lines else 'without a word'}"

@@ -121,7 +121,7 @@ class Search:
     def _found(self, root: Root) -> Found | Distributed | Refusal:
         """What replaces a nest, as it stands or with the copies of its loops read as one loop each."""
         found = self._read(root, rerolls=False)
-        if not isinstance(found, Refusal):
+        if not isinstance(found, Refusal) or not root.may_have_copies:
             return found
         rerolled = self._read(root, rerolls=True)
         return found if isinstance(rerolled, Refusal) and not is_optimised(root) else rerolled

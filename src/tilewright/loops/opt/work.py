@@ -56,7 +56,8 @@ def optimise_here(work: Work) -> Optimised:
     found = rewrite(module, target, work.options)
     finished = module if found.module is None else found.module
     dumps = (("shaped", found.shaped), ("spliced", str(finished))) if work.dump else ()
-    if PREFIX in str(finished):  # what is left of matrix intrinsics: code generation would abort
+    if any(f"@{one.name}".startswith(PREFIX) for one in finished.functions):
+        # What is left of matrix intrinsics: code generation would abort.
         lower_matrices(finished, target)
     optimise_module(finished, target)
     if found.module is not None:
@@ -137,7 +138,7 @@ def answer(optimised: Optimised) -> bytes:
 
 
 def read_answer(text: bytes) -> Optimised:
-    """Parse the output of `answer`, or the error reported by `main`."""
+    """Parse the output of `answer_to`."""
     head, _, content = text.partition(b"\n")
     fields = json.loads(head)
     if "error" in fields:
@@ -151,16 +152,19 @@ def read_answer(text: bytes) -> Optimised:
     return Optimised(content, remarks, tuple((name, text) for name, text in fields["dumps"]))
 
 
+def answer_to(work: Work) -> bytes:
+    """The answer to a request, or the error that it raises, in a process that ends soon."""
+    sys.setrecursionlimit(RECURSION)
+    gc.disable()  # records by the hundred thousand and no cycles among them
+    try:
+        return answer(optimise_here(work))
+    except TilewrightError as error:
+        fields = {"error": type(error).__name__, "fields": error.fields}
+        return json.dumps(fields, default=str).encode() + b"\n"
+
+
 def main() -> None:
     """Entry point of the child: request from standard input, answer to standard output."""
-    sys.setrecursionlimit(RECURSION)
-    gc.disable()  # records by the hundred thousand and no cycles among them; the process ends soon
     work: Work = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the parent
-    try:
-        text = answer(optimise_here(work))
-    except TilewrightError as error:
-        text = (
-            json.dumps({"error": type(error).__name__, "fields": error.fields}, default=str).encode() + b"\n"
-        )
-    sys.stdout.buffer.write(text)
+    sys.stdout.buffer.write(answer_to(work))
     sys.stdout.buffer.flush()

@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 from copy import deepcopy
 
-from tilewright.loops.python.sequences import indexed, length
+from tilewright.loops.python.sequences import indexed, length, two_axes
 
 #: Built-in functions whose arguments are sequences.
 _TAKE_ROWS = frozenset({"len", "zip", "enumerate", "reversed"})
@@ -88,6 +88,23 @@ def bound_names(node: ast.AST) -> frozenset[str]:
     return frozenset(name.id for name in names if not isinstance(name.ctx, ast.Load))
 
 
+def stored_names(node: ast.AST) -> frozenset[str]:
+    """Names that statements or comprehensions bind."""
+    names = (one for one in ast.walk(node) if isinstance(one, ast.Name))
+    return frozenset(name.id for name in names if not isinstance(name.ctx, ast.Load))
+
+
+def remaining(names: set[str], inside: ast.AST) -> list[str]:
+    """The names of some that are still read, except as variables of comprehensions."""
+    own: set[int] = set()
+    for one in ast.walk(inside):
+        if isinstance(one, ast.GeneratorExp | ast.ListComp):
+            bound = frozenset().union(*(stored_names(part.target) for part in one.generators))
+            own |= {id(name) for name in ast.walk(one) if isinstance(name, ast.Name) and name.id in bound}
+    read = (one for one in ast.walk(inside) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
+    return sorted({one.id for one in read if one.id in names and id(one) not in own})
+
+
 def separated(body: list[ast.stmt]) -> list[ast.stmt]:
     """The statements of a body with ``a, b = x, y`` as two assignments.
 
@@ -106,8 +123,11 @@ def separated(body: list[ast.stmt]) -> list[ast.stmt]:
     return found
 
 
-def resolved(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a body without those that only name rows, arrays and integers."""
+def resolved(body: list[ast.stmt], replaced: set[str]) -> list[ast.stmt]:
+    """The statements of a body without those that only name rows, arrays and integers.
+
+    The names are added to `replaced`.
+    """
     waiting: list[ast.stmt] = list(body)
     found: list[ast.stmt] = []
     while waiting:
@@ -117,6 +137,9 @@ def resolved(body: list[ast.stmt]) -> list[ast.stmt]:
                 name, value, found, waiting
             ):
                 waiting = [Substitution(name, value).visit(one) for one in waiting]
+                replaced.add(name)
+                equal = (ast.Compare(one, [ast.Eq()], [other]) for one, other in two_axes(value))
+                found += [ast.copy_location(ast.Assert(one), statement) for one in equal]
             case _:
                 found.append(statement)
     return found
@@ -145,7 +168,7 @@ def _stands_for(name: str, value: ast.expr, before: list[ast.stmt], behind: list
     """Whether a name may be replaced by its value in the statements behind its assignment."""
     inside = ast.Module(behind, [])
     read = {one.id for one in ast.walk(value) if isinstance(one, ast.Name)}
-    if name in read or (read | {name}) & bound_names(inside) or not _is_read(name, inside):
+    if name in read or (read | {name}) & stored_names(inside) or not _is_read(name, inside):
         return False
     if _is_read(name, ast.Module(before, [])):
         return False  # by the next iteration

@@ -89,11 +89,13 @@ class NestCall(NestValues):
         a = self.a.view(by_name[self.a.name], counts, places[0])
         b = self.b.view(by_name[self.b.name], counts, places[1])
         if self.kept is not None:
-            total = einsum(self.subscripts, a, b)[()]
-            return (*last, beta * by_name[self.kept] + alpha * total)
+            with np.errstate(all="ignore"):
+                total = einsum(self.subscripts, a, b)[()]
+                return (*last, beta * by_name[self.kept] + alpha * total)
         c = self.c.view(by_name[self.c.name], counts, places[2])
         self.check_memory(a, b, c)
-        self.multiply(a, b, c, alpha, beta, together)
+        with np.errstate(all="ignore"):
+            self.multiply(a, b, c, alpha, beta, together)
         return tuple(last)
 
     def check_types(self, arrays: dict[str, Any], scalars: list[Any]) -> np.dtype[Any]:
@@ -116,6 +118,7 @@ class NestCall(NestValues):
         known = self._types.get(key)
         if known is None:
             known = self._types[key] = self.common_type(a, b, c, scalars)
+        self.check_numbers(known, scalars)
         return known
 
     def common_type(self, a: Array, b: Array, c: Any, scalars: list[Any]) -> np.dtype[Any]:
@@ -129,7 +132,7 @@ class NestCall(NestValues):
         target = c.dtype if self.kept is None else together
         if any(kind.kind not in kinds for kind in (a.dtype, b.dtype, together, target)):
             raise AsWritten(f"dtypes of different kinds are mixed: {a.dtype}, {b.dtype} and {target}")
-        if kinds is INTEGERS and (self.nest.has_floats or not factors == together == target):
+        if kinds is INTEGERS and not factors == together == target:
             raise AsWritten(f"integer dtypes differ: {a.dtype}, {b.dtype} and {target}")
         if not np.can_cast(together, target, "same_kind"):
             raise AsWritten(f"{together} is stored as {target}")
@@ -168,8 +171,11 @@ class NestCall(NestValues):
     def multiply(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any, together: np.dtype[Any]) -> None:
         """C = beta*C + alpha*A*B on views: one call if the types agree, else a product that is added."""
         transposes, same = self.as_matrices, a.dtype == b.dtype == c.dtype == together
+        removes = alpha == 0 or (beta == 0 and not self.product.beta.is_zero)  # as in BLAS, unlike in Python
         if self.product.triangle is not None:
             assert transposes is not None
+            if removes:
+                raise AsWritten("a factor is 0, which does not remove NaN and infinity")
             self.triangle(*_transposed(transposes, a, b, c), alpha, beta)
             return
         matrices = _transposed(transposes, a, b, c) if transposes is not None and same else None
@@ -179,7 +185,7 @@ class NestCall(NestValues):
             else:
                 matmul(matrices[0], matrices[1], out=matrices[2])
             return
-        if matrices is not None and c.size > SMALL_RESULT:
+        if matrices is not None and c.size > SMALL_RESULT and not removes:
             matmul(matrices[0], matrices[1], out=matrices[2], alpha=alpha, beta=beta)
             return
         if matrices is not None:

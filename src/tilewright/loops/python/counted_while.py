@@ -20,9 +20,9 @@ from typing import NamedTuple
 from tilewright.loops.python.aliases import bound_names
 from tilewright.loops.python.sequences import minus, plus
 
-#: What the loops made here are marked by, in the place of a type comment: the variable of a `while` loop ends
+#: What the loops made here are marked by, in the place of a type comment. The variable of the first kind ends
 #: at its bound, and not at the last value in the loop.
-COUNTER = "counter"
+COUNTER, STEPPED_FIRST = "counter", "counter that steps first"
 
 #: Comparisons with their sides exchanged.
 _EXCHANGED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -80,7 +80,7 @@ def range_of(before: Sequence[ast.stmt], loop: ast.While) -> CountingLoop | None
         return None
     words = [*bounds, *([] if found.step == 1 else [ast.Constant(found.step)])]
     iterable = ast.Call(ast.Name("range", ast.Load()), words, [])
-    mark = None if found.first else COUNTER
+    mark = STEPPED_FIRST if found.first else COUNTER
     made = ast.For(ast.Name(name, ast.Store()), iterable, found.body, [], mark)
     return CountingLoop(start, ast.fix_missing_locations(ast.copy_location(made, loop)))
 
@@ -116,15 +116,18 @@ def _step(body: list[ast.stmt], name: str) -> _Step | None:
 def _start(before: Sequence[ast.stmt], name: str) -> ast.Assign | None:
     """The assignment that a counter starts from, behind which only other names are assigned."""
     later: set[str] = set()
+    calls = False  # which may change attributes and global variables
     for statement in reversed(before):
         match statement:
             case ast.Assign(targets=[ast.Name(id=found)], value=value) if found == name:
                 read = {one.id for one in ast.walk(value) if isinstance(one, ast.Name)}
-                return None if read & (later | {name}) else statement
+                return None if read & (later | {name}) or (calls and read) else statement
             case ast.Assign(targets=[ast.Name(id=found)], value=value) if not any(
-                isinstance(one, ast.Name) and one.id == name for one in ast.walk(value)
+                isinstance(one, ast.NamedExpr) or (isinstance(one, ast.Name) and one.id == name)
+                for one in ast.walk(value)
             ):
                 later.add(found)
+                calls = calls or any(isinstance(one, ast.Call) for one in ast.walk(value))
             case _:
                 return None
     return None

@@ -7,14 +7,15 @@ from dataclasses import field
 
 from tilewright.loops.nests.nest import Access, Bound, CountedLoop, Extent, MemoryObject, Where
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
+from tilewright.loops.python.sequences import subscripts_of
 from tilewright.records import dataclass
 
 #: Built-in functions that a nest may call; the run-time check verifies that the names still refer to them.
 BUILTINS = frozenset({"range", "len", "min", "max", "sum", "int", "abs"})
 
 
-#: What the indices of loops begin with that slices stand for.
-SLICE = "slice"
+#: What the indices of loops begin with that slices stand for; no variable of a program does.
+SLICE = "slice "
 
 
 class NotAnInteger(Exception):
@@ -79,7 +80,9 @@ class PythonNest:
     not_negative : the record is valid if none of these is negative.
     values : the variable of a loop, by its index.
     counts : trip counts of loops with steps, by symbol: span and step.
-    has_floats : whether a number is written with a decimal point.
+    numbers : those that are written in it.
+    counters : integers that counters of `while` loops start from: the counters have their types.
+    widens : whether a sum of small integers is computed in larger ones.
     """
 
     node: ast.For | ast.While
@@ -98,7 +101,14 @@ class PythonNest:
     not_negative: list[Polynomial] = field(default_factory=list)
     values: dict[Index, Polynomial] = field(default_factory=dict)
     counts: dict[Symbol, tuple[Polynomial, int]] = field(default_factory=dict)
-    has_floats: bool = False
+    numbers: list[float | complex] = field(default_factory=list)
+    counters: set[Symbol] = field(default_factory=set)
+    widens: bool = False
+
+    @property
+    def has_floats(self) -> bool:
+        """Whether a number is written with a decimal point."""
+        return any(not isinstance(number, int) for number in self.numbers)
 
     def count_of(self, span: Polynomial, step: int) -> Polynomial:
         """The trip count of a loop with a step, which is no polynomial, as a symbol."""
@@ -198,10 +208,7 @@ class SubscriptReader:
 
     def access(self, node: ast.Subscript) -> Access:
         """An element access; ``A[i][k]`` is ``A[i, k]``."""
-        name, axes = flattened(node)
-        array = ast.parse(name, mode="eval").body
-        if not isinstance(array, ast.Name | ast.Attribute) or not self.is_invariant(array):
-            raise NotAnInteger(f"takes elements of {name}, which the nest itself assigns")
+        name, axes = self.array_of(node)
         count = len(slices_of(node))
         in_steps = count > 0 and isinstance(node.value, ast.Subscript)  # A[:, i][k] is A[k, i]
         if count > len(self.parts) or in_steps or any(map(_is_special, axes)):
@@ -220,6 +227,14 @@ class SubscriptReader:
             offset = offset + subscript * AxisStride.of(name, number)
         return Access(MemoryObject(Symbol(name), name), offset, None, self.where(node), subscripts)
 
+    def array_of(self, node: ast.Subscript) -> tuple[str, list[ast.expr]]:
+        """The expression of an array, and the subscripts of an access to it."""
+        array, axes = subscripts_of(node)
+        name = ast.unparse(array)
+        if not isinstance(array, ast.Name | ast.Attribute) or not self.is_invariant(array):
+            raise NotAnInteger(f"takes elements of {name}, which the nest itself assigns")
+        return name, axes
+
     def part(self, name: str, place: int, axis: ast.Slice) -> tuple[Polynomial, Polynomial]:
         """The first subscript of a slice, and its length."""
         if axis.step is not None:
@@ -228,16 +243,16 @@ class SubscriptReader:
         end = axis.upper or ast.parse(f"{name}.shape[{place}]", mode="eval").body
         return first, self.integer(end) - first
 
-    def lengths(self, node: ast.Subscript) -> list[Polynomial]:
-        """The lengths of the slices among the subscripts, in order."""
-        name, axes = flattened(node)
+    def ranges_of(self, node: ast.Subscript) -> list[tuple[Polynomial, Polynomial]]:
+        """The first subscripts and the lengths of the slices among the subscripts, in order."""
+        name, axes = self.array_of(node)
         slices = [(place, axis) for place, axis in enumerate(axes) if isinstance(axis, ast.Slice)]
-        return [self.part(name, place, axis)[1] for place, axis in slices]
+        return [self.part(name, place, axis) for place, axis in slices]
 
     def new_part(self, length: Polynomial) -> SliceRange:
         """A new loop for a slice."""
         self.count += 1
-        return SliceRange(Index(f"{SLICE} {self.count}"), length)
+        return SliceRange(Index(f"{SLICE}{self.count}"), length)
 
     def element(self, name: str, place: int, axis: ast.Slice, part: SliceRange) -> Polynomial:
         """The subscript of a slice's element in terms of the index of its loop."""
@@ -255,19 +270,9 @@ class SubscriptReader:
         return Access(MemoryObject(Symbol(name), name), Polynomial(), None, where)
 
 
-def flattened(node: ast.Subscript) -> tuple[str, list[ast.expr]]:
-    """The array and the subscripts of an access: those of ``A[i][k]`` are i and k."""
-    axes: list[ast.expr] = []
-    array: ast.expr = node
-    while isinstance(array, ast.Subscript):
-        axes[:0] = array.slice.elts if isinstance(array.slice, ast.Tuple) else [array.slice]
-        array = array.value
-    return ast.unparse(array), axes
-
-
 def slices_of(node: ast.Subscript) -> list[ast.Slice]:
     """The slices among the subscripts."""
-    return [axis for axis in flattened(node)[1] if isinstance(axis, ast.Slice)]
+    return [axis for axis in subscripts_of(node)[1] if isinstance(axis, ast.Slice)]
 
 
 def _is_special(axis: ast.expr) -> bool:

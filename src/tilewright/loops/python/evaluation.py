@@ -158,12 +158,12 @@ class NestValues:
         check_attributes(self._attributes, named)
         arrays, integers, scalars = self.evaluate(*values)
         for symbol, integer in zip(self.nest.integers, integers, strict=True):
-            if type(integer) is not int and type(integer) is not np.intp:
+            if type(integer) is not int and (type(integer) is not np.intp or symbol in self.nest.counters):
                 raise AsWritten(f"{symbol} is {type(integer).__name__}, not an int")
         whole = tuple(map(int, integers))
         loops, last, first, second, differences, cuts = self.sizes(*whole)
         if any(differences):
-            raise AsWritten("slices differ in length")
+            raise AsWritten("slices differ in length, or arrays in their number of axes")
         if min(cuts, default=0) < 0:
             raise AsWritten("a condition is met outside of the range of its loop")
         if min(loops) < 1:
@@ -171,6 +171,27 @@ class NestValues:
         by_name = dict(zip(self.nest.arrays, arrays, strict=True))
         factors = dict(zip(self.nest.scalars, scalars, strict=True))
         return PreparedValues(by_name, factors, whole, loops, last, (first, second))
+
+    def check_numbers(self, dtype: np.dtype[Any], scalars: Sequence[Any]) -> None:
+        """Check that factors may be applied to sums: they are finite, and integers where elements are."""
+        if dtype.kind in "iu":
+            self._check_integers(dtype, scalars)
+            return
+        largest = float(np.finfo(dtype).max)
+        for number in (*self.nest.numbers, *scalars):
+            if not abs(number) <= largest:
+                raise AsWritten(f"{number} is infinite in {dtype}, or not a number")
+
+    def _check_integers(self, dtype: np.dtype[Any], scalars: Sequence[Any]) -> None:
+        """Check that loops over integers of a type would neither compute in another type nor raise errors."""
+        if self.nest.has_floats:
+            raise AsWritten(f"{dtype} would be computed in floats")
+        if self.nest.widens and dtype.itemsize < np.dtype(np.intp).itemsize:
+            raise AsWritten(f"sums of {dtype} are computed in larger integers")
+        limits = np.iinfo(dtype)
+        for number in (*self.nest.numbers, *scalars):
+            if not limits.min <= number <= limits.max:
+                raise AsWritten(f"{number} is no {dtype}")
 
     @cached_property
     def _attributes(self) -> tuple[AttributePath, ...]:

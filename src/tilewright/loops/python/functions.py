@@ -51,13 +51,24 @@ class FunctionReader(ReductionReader):
     def __init__(self, function: str, nest: PythonNest, bound: frozenset[str]) -> None:
         super().__init__(function, nest, bound)
         self.deferred: dict[str, Value] = {}
+        #: Those that no statement of the body has read yet, with the number of loops around it.
+        self.unread: dict[str, int] = {}
 
     def defers(self, name: str, value: Value) -> bool:
         """Whether a value is put where its variable is read, and not assigned to that."""
         if not any(isinstance(one, Quotient | SquareRoot | Choice | Applied) for one in _parts(value)):
             return False
         self.deferred[name] = value
+        if name in self.unread:
+            self.unread[f"the first {name}"] = self.unread[name]
+        self.unread[name] = len(self.open)
         return True
+
+    def deferred_value(self, name: str) -> Value:
+        """The value that a variable has; it is read now."""
+        if self.unread.get(name) == len(self.open):
+            del self.unread[name]
+        return self.deferred[name]
 
     def forget(self, statements: Sequence[Statement]) -> None:
         """Notes what statements change."""

@@ -17,7 +17,14 @@ import ast
 from copy import deepcopy
 from dataclasses import field
 
-from tilewright.loops.python.aliases import Substitution, bound_names, is_row, resolved, separated
+from tilewright.loops.python.aliases import (
+    Substitution,
+    is_row,
+    remaining,
+    resolved,
+    separated,
+    stored_names,
+)
 from tilewright.loops.python.counted_while import range_of
 from tilewright.loops.python.guards import without_continue
 from tilewright.loops.python.sequences import (
@@ -40,11 +47,15 @@ class PlainLoops:
     ----------
     equal : pairs of integers that must be equal.
     builtins : functions that the original calls.
+    replaced : names that stand for rows, arrays and integers.
+    unresolved : those of `replaced` that the copy still reads, outside of where they stand for that.
     """
 
     loop: ast.For
     equal: list[tuple[ast.expr, ast.expr]] = field(default_factory=list)
     builtins: set[str] = field(default_factory=set)
+    replaced: set[str] = field(default_factory=set)
+    unresolved: list[str] = field(default_factory=list)
 
 
 def plain_loops(node: ast.For) -> PlainLoops:
@@ -58,6 +69,7 @@ def plain_loops(node: ast.For) -> PlainLoops:
     }
     _Ranges(made).visit(copy)
     ast.fix_missing_locations(copy)
+    made.unresolved = remaining(made.replaced, copy)
     return made
 
 
@@ -82,7 +94,7 @@ class _Ranges(ast.NodeTransformer):
     def visit_GeneratorExp(self, node: ast.GeneratorExp | ast.ListComp) -> ast.AST:
         for place, part in enumerate(node.generators):
             made = self._ranged(part.target, part.iter)
-            if made is None:
+            if made is None or _captured(node, place):
                 continue
             name, part.iter, found = made
             part.target = ast.copy_location(ast.Name(name, ast.Store()), node)
@@ -99,8 +111,8 @@ class _Ranges(ast.NodeTransformer):
     def _header(self, node: ast.For) -> None:
         """Turns the loop itself into one over a range."""
         inside = ast.Module(node.body, [])
-        bound = bound_names(inside)
-        targets = bound_names(node.target)
+        bound = stored_names(inside)
+        targets = stored_names(node.target)
         arrays = {one.id for one in ast.walk(node.iter) if isinstance(one, ast.Name)}
         if node.orelse or targets & bound or arrays & (bound | targets):
             return
@@ -116,6 +128,7 @@ class _Ranges(ast.NodeTransformer):
                 first.append(ast.copy_location(start, node))
             else:
                 inside = Substitution(own, item).visit(inside)
+                self._made.replaced.add(own)
         node.body = [*first, *inside.body]
 
     def _ranged(self, target: ast.expr, iterable: ast.expr) -> tuple[str, ast.expr, Iteration] | None:
@@ -156,7 +169,15 @@ class _Ranges(ast.NodeTransformer):
                 found.append(loop.loop)
             else:
                 found.append(statement)
-        return resolved(found)
+        return resolved(found, self._made.replaced)
+
+
+def _captured(node: ast.GeneratorExp | ast.ListComp, place: int) -> bool:
+    """Whether names in a sequence of a comprehension, or its variables, are bound again further inside."""
+    part = node.generators[place]
+    names = {one.id for one in ast.walk(part) if isinstance(one, ast.Name)}
+    inner = (stored_names(one) for one in (*node.generators[place + 1 :], node.elt))
+    return any(names & bound for bound in inner)
 
 
 def _range(words: list[ast.expr], like: ast.expr) -> ast.expr:

@@ -103,6 +103,9 @@ def python_nest(
         assert isinstance(statement, CountedLoop)
         parts = (*reader.waiting, statement)
         statement = CountedLoop(reader.new_index("once"), Extent.of(1), parts, statement.where)
+    if plain.unresolved:
+        reason = f"reads {plain.unresolved[0]} outside of where that stands for a row or an integer"
+        statement = Obstacle(reason, reader.where(node))
     if isinstance(statement, CountedLoop):
         statement = reader.with_equal(plain, statement)
     if not isinstance(statement, CountedLoop):
@@ -154,6 +157,7 @@ class _Reader(FunctionReader):
 
     def body(self, statements: list[ast.stmt]) -> Iterator[Statement]:
         outer, self.deferred = self.deferred, {}
+        unread, self.unread = self.unread, {}
         for node in statements:
             found = self.statement(node)
             written = [*self.waiting, *([] if found is None else [found])]
@@ -161,6 +165,11 @@ class _Reader(FunctionReader):
             self.forget(written)
             yield from written
         self.deferred = dict.fromkeys(outer.keys() | self.deferred.keys(), LOST)
+        if self.unread:  # errors of computing it must not be lost
+            yield Obstacle(
+                f"computes {next(iter(self.unread))}, which no statement needs", self.where(statements[-1])
+            )
+        self.unread = unread
 
     def statement(self, node: ast.stmt) -> Statement | None:
         """Read one statement; loops for sums over generators, which precede it, are appended to `waiting`."""
@@ -196,12 +205,14 @@ class _Reader(FunctionReader):
     def sliced(self, node: ast.stmt, target: ast.Subscript, where: Where) -> Statement:
         """A statement on whole slices as loops over their elements, the last axis innermost."""
         try:
-            lengths = self.lengths(target)
-            for length in lengths:
+            slices = self.ranges_of(target)
+            for _, length in slices:
                 self.at_least(length)
         except NotAnInteger as reason:
             return Obstacle(str(reason), where)
-        self.parts = [self.new_part(length) for length in lengths]
+        self.parts = [self.new_part(length) for _, length in slices]
+        for part, (first, _) in zip(self.parts, slices, strict=True):
+            self.nest.values[part.index] = first + part.index
         inner = self.statement(node)
         body = (*self.waiting, inner) if inner is not None else ()
         self.waiting.clear()
@@ -233,9 +244,7 @@ class _Reader(FunctionReader):
         where = self.where(node)
         match node:
             case ast.For(target=ast.Name(id=name), iter=iterable, orelse=[]):
-                return self.counted(
-                    name, iterable, node.body, where, ends_at_bound=node.type_comment == COUNTER
-                )
+                return self.counted(name, iterable, node.body, where, node.type_comment)
             case ast.For(orelse=[]):
                 return Obstacle("has a loop over more than one variable", where)
             case _:
@@ -247,15 +256,21 @@ class _Reader(FunctionReader):
         iterable: ast.expr,
         body: list[ast.stmt],
         where: Where,
-        *,
-        ends_at_bound: bool = False,
+        counter: str | None = None,
     ) -> Statement:
-        """A loop over a range; the variable of a `while` loop ends at its bound."""
+        """A loop over a range.
+
+        Parameters
+        ----------
+        counter : of a `while` loop, whether its variable ends at the bound: see counted_while.py.
+        """
         opened = self.opened(name, iterable, where)
         if isinstance(opened, Obstacle):
             return opened
         index, extent, value = opened
-        final = value.substitute({index: Polynomial.of(index) + 1}) if ends_at_bound else value
+        final = value.substitute({index: Polynomial.of(index) + 1}) if counter == COUNTER else value
+        if counter is not None:
+            self.nest.counters |= value.symbols & self.nest.integers.keys()
         if self.conditional or self.may_be_empty(extent):
             self.nest.undone |= {name}  # nobody knows which iteration was the last one with this loop
         else:
@@ -325,17 +340,22 @@ class _Reader(FunctionReader):
         where = self.where(node)
         match node:
             case ast.Constant(value=float() | int() | complex() as number) if not isinstance(number, bool):
-                self.nest.has_floats |= not isinstance(number, int)
+                self.nest.numbers.append(number)
                 return Number(number)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=float() | int() as number)) if (
+                not isinstance(number, bool)
+            ):
+                self.nest.numbers.append(-number)
+                return Minus(Number(number))
             case ast.Name(id=name) if name in self.nest.kept:
                 return Load(self.scalar_access(name, where))
             case ast.Name(id=name) if name in self.deferred:
-                return self.deferred[name]
+                return self.deferred_value(name)
             case ast.Name(id=name) if name in self.nest.assigned:
                 return Read(Cell(name))
             case ast.Name(id=name) if name in self.ranges:
                 return Unreadable(f"calculates with the loop variable {name}", where)
-            case ast.Name() | ast.Attribute() if self.is_invariant(node):
+            case ast.Name() | ast.Attribute() | ast.BinOp(op=ast.Pow()) if self.is_invariant(node):
                 symbol = Symbol(ast.unparse(node))
                 self.nest.scalars[symbol] = node
                 return InvariantScalar(symbol, None)

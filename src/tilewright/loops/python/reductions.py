@@ -66,12 +66,14 @@ class ReductionReader(SubscriptReader):
                 keywords=[],
             ) if module not in self.bound and _whole(left) and _whole(right):
                 self.nest.modules.add(module)
+                self.nest.widens = True
                 return self._dot(left, right, node)
             case ast.Call(
                 func=ast.Attribute(value=ast.BinOp(left=left, op=ast.Mult(), right=right), attr="sum"),
                 args=[],
                 keywords=[],
             ) if _whole(left) and _whole(right):
+                self.nest.widens = True
                 return self._dot(left, right, node)
             case _:
                 return None
@@ -131,7 +133,7 @@ class ReductionReader(SubscriptReader):
         if self.parts or one is None or other is None:
             return Unreadable("multiplies whole matrices", where)
         try:
-            (length,) = self.lengths(one)
+            ((_, length),) = self.ranges_of(one)
             self.at_least(length)
         except NotAnInteger as reason:
             return Unreadable(str(reason), where)

@@ -59,8 +59,11 @@ def iteration(target: ast.expr, iterable: ast.expr, place: ast.expr) -> Iteratio
             last = None if size is None else minus(minus(size, ast.Constant(1)), place)
             return None if last is None else iteration(target, inner, last)
         case ast.Name(id=name), _:
-            size, item = _size(iterable), _item(iterable, place)
-            return None if size is None or item is None else Iteration([size], [(name, item)])
+            size = _size(iterable)
+            item = None if size is None else _item(iterable, place)
+            if size is None or item is None:
+                return None
+            return Iteration([size], [(name, item)], two_axes(iterable))
         case _:
             return None
 
@@ -225,6 +228,15 @@ def times(left: ast.expr, right: ast.expr) -> ast.expr:
     if isinstance(right, ast.Constant) and right.value == 1:
         return left
     return ast.BinOp(left, ast.Mult(), right)
+
+
+def two_axes(array: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Integers that must be equal for the rows of ``A.T`` to be columns of A: A has two axes."""
+    match array:
+        case ast.Attribute(value=base, attr="T"):
+            return [(ast.Attribute(deepcopy(base), "ndim", ast.Load()), ast.Constant(2))]
+        case _:
+            return []
 
 
 def _constant(value: int) -> ast.expr:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tilewright.cached import cached_property
 from tilewright.loops.nests.effects import Refused
-from tilewright.loops.nests.nest import Applied, Choice, Number, Quotient, SquareRoot, Value
+from tilewright.loops.nests.nest import Applied, Choice, Quotient, SquareRoot, Value
 from tilewright.loops.nests.pointwise import parts_of
 from tilewright.loops.nests.polynomial import Index, Symbol
 from tilewright.loops.python.elements import PythonNest
@@ -98,6 +98,8 @@ class VectorCall(NestValues):
         except Exception as error:
             for array, copy in kept:
                 array[...] = copy
+            if isinstance(error, AsWritten):
+                raise
             raise AsWritten(f"{type(error).__name__}: {error}") from error
         return tuple(found.last)
 
@@ -114,7 +116,7 @@ class VectorCall(NestValues):
         code = PlanCode(arrays, self._symbols, scalars)
         code.write(steps)
         names = [*arrays.values(), *self._symbols.values(), *scalars.values()]
-        words = ", ".join([*names, "contract", "total", "strided", "stepped", "root", "choice"])
+        words = ", ".join([*names, "contract", "total", "strided", "stepped", "root", "choice", "quotient"])
         return [f"def plan({words}):", *code.lines]
 
     @cached_property
@@ -148,21 +150,13 @@ class VectorCall(NestValues):
         dtype: np.dtype[Any] = dtypes.pop()
         if dtype.kind not in "iufc" or not dtype.isnative:
             raise AsWritten(f"arrays of {dtype} are not supported")
-        values = [
-            one.value
-            for statement in self.statements
-            for one in _values(statement.value)
-            if isinstance(one, Number)
-        ]
-        values += [term.factor.number for one in self.statements for term in one.terms]
-        for scalar in (*scalars, *values):
+        for scalar in (*scalars, *self.nest.numbers):
             if type(scalar) not in (int, float, complex) and not isinstance(scalar, np.number):
                 raise AsWritten(f"a factor is {type(scalar).__name__}, not a number")
             together: np.dtype[Any] = np.result_type(np.empty(0, dtype), scalar)
             if together != dtype:
                 raise AsWritten(f"{type(scalar).__name__} and {dtype} are not computed in {dtype}")
-            if dtype.kind in "iu" and dtype.type(scalar) != scalar:
-                raise AsWritten(f"{scalar} is no {dtype}")
+        self.check_numbers(dtype, scalars)
         self._check_functions(dtype)
         return np.dtype(dtype)
 
@@ -173,8 +167,6 @@ class VectorCall(NestValues):
                 raise AsWritten(f"{dtype} would be computed in floats")
             if dtype.kind == "c" and isinstance(one, Choice | SquareRoot | Applied):
                 raise AsWritten("complex numbers are compared, or have other functions")
-        if dtype.kind in "iu" and self.nest.has_floats:
-            raise AsWritten(f"{dtype} would be computed in floats")
 
     def _check_memory(self, arrays: dict[str, Any], integers: tuple[int, ...]) -> int:
         """Check subscripts, and that what is written shares no memory with anything else.
@@ -262,7 +254,7 @@ def _functions(dtype: np.dtype[Any]) -> tuple[Callable[..., Any], ...]:
         found = np.add.reduce(array, axis=axes, dtype=wide)
         return found if wide == dtype else found.astype(dtype)
 
-    return _contract, total, _strided, _stepped, _root, _choice
+    return _contract, total, _strided, _stepped, _root, _choice, _quotient
 
 
 def _contract(subscripts: str, *operands: Array) -> Any:
@@ -288,6 +280,12 @@ def _root(value: Any) -> Any:
     if np.any(value < 0):
         raise AsWritten("takes the square root of a negative number")
     return np.sqrt(value)
+
+
+def _quotient(left: Any, right: Any) -> Any:
+    if np.any(right == 0):
+        raise AsWritten("divides by zero, which may be an error")  # of numbers of Python
+    return left / right
 
 
 def _choice(test: Any, then: Any, otherwise: Any) -> Any:

@@ -109,27 +109,17 @@ class PlanCode:
         else:
             self._line(f"{self.names[end]} = min({self.names[begin]} + {STRIP}, {last})")
         rows = replace(outer, first=Polynomial.of(begin), end=Polynomial.of(end))
+        border = Symbol(f"border of {inner.index}")
+        at = Polynomial.of(border)
         if outer.index in inner.end.indices:
-            border = inner.end.substitute({outer.index: Polynomial.of(begin)})
-            far, near = replace(inner, end=border), replace(inner, first=border)
+            most = self.text(inner.end.substitute({outer.index: Polynomial.of(begin)}))
+            value = f"max({most}, {self.text(inner.first)})"
+            far, near = replace(inner, end=at), replace(inner, first=at)
         else:
-            border = inner.first.substitute({outer.index: Polynomial.of(end) - 1})
-            far, near = replace(inner, first=border), replace(inner, end=border)
-        place = Symbol(f"border of {inner.index}")
-        self._named(place)
-        lowest, highest = (inner.first, inner.end)
-        clamp = (
-            f"max({self.text(border)}, {self.text(lowest)})"
-            if outer.index in inner.end.indices
-            else f"min({self.text(border)}, {self.text(highest)})"
-        )
-        self._line(f"{self.names[place]} = {clamp}")
-        at = Polynomial.of(place)
-        far, near = (
-            (replace(far, end=at), replace(near, first=at))
-            if outer.index in inner.end.indices
-            else (replace(far, first=at), replace(near, end=at))
-        )
+            least = self.text(inner.first.substitute({outer.index: Polynomial.of(end) - 1}))
+            value = f"min({least}, {self.text(inner.end)})"
+            far, near = replace(inner, first=at), replace(inner, end=at)
+        self._line(f"{self._named(border)} = {value}")
         self._open(self._loop_header(rows))
         self._whole(_with_loops(whole, {outer.index: rows, inner.index: near}, serial=outer.index))
         self._depth -= 1
@@ -148,8 +138,7 @@ class PlanCode:
         for term in statement.terms:
             free |= {loop.index: loop for loop in term.sums}
         target = statement.target
-        around = [free[index] for index in free if index in target.indices or not statement.adds]
-        around = [loop for loop in around if loop in whole.free]
+        around = [loop for loop in whole.free if loop.index in target.indices or not statement.adds]
         summed = [loop for loop in whole.free if loop not in around]
         counts = [f"{self.text(loop.count)} > 0" for loop in (*around, *summed)]
         if counts:
@@ -278,7 +267,7 @@ class PlanCode:
             case Times(left=left, right=right):
                 return f"({of(left)} * {of(right)})"
             case Quotient(left=left, right=right):
-                return f"({of(left)} / {of(right)})"
+                return f"quotient({of(left)}, {of(right)})"
             case Minus(value=inner):
                 return f"(-{of(inner)})"
             case SquareRoot(value=inner):

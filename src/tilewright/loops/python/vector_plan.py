@@ -22,6 +22,7 @@ from typing import TypeAlias
 from tilewright.loops.nests.effects import Refused
 from tilewright.loops.nests.nest import Where
 from tilewright.loops.nests.polynomial import Index, Polynomial
+from tilewright.loops.python.elements import SLICE
 from tilewright.loops.python.vector_dependences import feeds_itself, follows, reads_ahead
 from tilewright.loops.python.vector_statements import VectorLoop, VectorStatement
 from tilewright.records import dataclass
@@ -72,6 +73,11 @@ def planned(statements: Sequence[VectorStatement], where: Where) -> tuple[PlanSt
     """The steps that compute some statements; raises `Refused`."""
     if not any(_multiplies(one) for one in statements):
         raise Refused(where, "has several statements, none of which is a product")
+    for one in statements:
+        outer = frozenset(loop.index for loop in one.loops if not loop.index.name.startswith(SLICE))
+        if len(outer) < len(one.loops) and feeds_itself(one, outer):
+            reason = f"stores slices of {one.target.array} that it also reads"  # as a whole, before it stores
+            raise Refused(Where(where.function, one.line), reason)
     return tuple(_steps(list(statements), NONE, where))
 
 

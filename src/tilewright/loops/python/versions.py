@@ -82,8 +82,8 @@ class ChosenCall:
     def _outcomes(self, values: tuple[Any, ...]) -> tuple[bool, ...]:
         operands, found = self._evaluate(*values)
         for operand in operands:
-            if type(operand) not in PLAIN_TYPES and not isinstance(operand, np.generic | np.ndarray):
-                raise AsWritten(f"it is about a {type(operand).__name__}")
+            if type(operand) not in PLAIN_TYPES and not isinstance(operand, np.generic):
+                raise AsWritten(f"it depends on the value of a {type(operand).__name__}")
         return tuple(map(bool, found))
 
     @cached_property
@@ -104,7 +104,10 @@ def outcomes_of(count: int) -> Iterator[tuple[bool, ...]]:
 
 
 def _operands(test: ast.expr) -> Iterator[ast.expr]:
+    """What a condition is about: values, and not what is only compared by identity (``bias is None``)."""
     match test:
+        case ast.Compare(ops=signs) if all(isinstance(sign, ast.Is | ast.IsNot) for sign in signs):
+            pass
         case ast.Compare(left=left, comparators=others):
             yield from (left, *others)
         case ast.BoolOp(values=values):

@@ -83,7 +83,9 @@ class OperandPlan:
             whole = whole and first == 0 and step == 1 and counts[number] == length
             end = first + step * counts[number]
             subscripts.append(slice(first, end if end >= 0 else None, step))
-        return array if whole else array[tuple(subscripts)]
+        return (
+            array if whole else array[(*subscripts, ...)]
+        )  # an array also of one element: it has an address
 
     def _checked(self, start: int, moved: int, length: int) -> int:
         """The first subscript, counted from the front, after checking range and sign of all of them."""

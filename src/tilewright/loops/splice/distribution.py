@@ -19,7 +19,7 @@ from tilewright.loops.nests.nest import (
 )
 from tilewright.loops.nests.nest import Value as Tree
 from tilewright.loops.nests.pointwise import parts_of
-from tilewright.loops.nests.polynomial import Index, Symbol
+from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
 from tilewright.loops.nests.sequence import (
     Distribution,
     Footprint,
@@ -29,6 +29,7 @@ from tilewright.loops.nests.sequence import (
     StripStep,
     targets,
 )
+from tilewright.loops.nests.shared import STRIP_BYTES
 from tilewright.loops.splice.arithmetic import MOST_COUNTED, Invariants, least, most, symbols_below
 from tilewright.loops.splice.calls import (
     invariants_of,
@@ -182,8 +183,13 @@ class _Steps:
 
     def _strips(self, step: StripStep, invariants: Invariants) -> None:
         f, count = self._f, invariants.count(step.extent)
-        with f.loop(int64(0), count, int64(step.length)) as begin:
-            end = least(f, f.add(begin, step.length), count)
+        length = int64(step.length)
+        if step.bytes is not None:
+            each = most(f, invariants.integer(step.bytes, f), int64(1))
+            fitting = f.udiv(int64(STRIP_BYTES), each)
+            length = most(f, least(f, length, fitting), int64(1))
+        with f.loop(int64(0), count, length) as begin:
+            end = least(f, f.add(begin, length), count)
             inner = invariants.within({step.begin: begin, step.end: end})
             self.write(step.steps, inner)
 
@@ -220,8 +226,8 @@ def _named_steps(steps: Sequence[Step]) -> Iterator[Symbol]:
                 yield from _named_statements(loops)
             case LoopStep(loops=loops):
                 yield from _named_statements(loops)
-            case StripStep(extent=extent, steps=inner):
-                yield from symbols_in(*spans_of(extent))
+            case StripStep(extent=extent, steps=inner, bytes=each):
+                yield from symbols_in(*spans_of(extent), each or Polynomial())
                 yield from _named_steps(inner)
 
 

@@ -184,10 +184,25 @@ class DepthLoops(ABC):
         if not self._has_short_steps(walk.part):
             return self.loop_span(walk, (begin, end, 1), state)
         f = walk.f
-        paired = self.loop_span(walk, (begin, f.and_(end, int64(-2)), 2), state)
-        with f.once_if(f.icmp("!=", f.and_(end, int64(1)), 0), paired) as (values, advance):
+        with f.carried_loop(begin, f.and_(end, int64(-2)), int64(2), state, "depth") as (_, values, advance):
+            between = self._apart(walk, self._step(walk, list(values)))
+            advance(self._step(walk, between))
+        with f.once_if(f.icmp("!=", f.and_(end, int64(1)), 0), advance.results) as (values, advance):
             advance(self._step(walk, list(values)))
         return advance.results
+
+    def _apart(self, walk: Walk, state: list[Value]) -> list[Value]:
+        """Pointers in the middle of an iteration, whose rows of A have the same offsets as at its start.
+
+        LLVM would rather keep the sums of an unknown stride and each offset, for 6 rows more registers than
+        x86 has, and load some of them in the loop. It doesn't see through `freeze`. (Were B's
+        pointer frozen too, the loop would be an instruction longer.)
+        """
+        f, groups = walk.f, len(walk.pointers.bases)
+        a_bytes, _ = self.step_bytes(f, walk.call)
+        if a_bytes.known is not None:
+            return state
+        return [*map(f.freeze, state[:groups]), *state[groups:]]
 
     def _has_short_steps(self, part: TilePart) -> bool:
         """Whether a step of a part is worth its code twice: whole tiles are, edges are rarely run.

@@ -7,6 +7,7 @@ from tilewright.compiler.operation import Compilation, Op
 from tilewright.ops.embedding.cut import choose_embedding
 from tilewright.ops.embedding.nest import build_embedding
 from tilewright.ops.embedding.problem import Embedding
+from tilewright.preparing import Late
 
 _MEANINGS = {
     "y": "rows x columns of {0}, elements of a row adjacent",
@@ -41,4 +42,5 @@ EMBEDDING = Op(
     meaning=_meaning,
     written=lambda _: ("y",),
     strategy=lambda _: "row by row, in whole vectors; the next row is fetched meanwhile",
+    example=Late("tilewright.ops.embedding.example:embedding_example"),
 )

@@ -7,6 +7,7 @@ from tilewright.compiler.operation import Compilation, Op
 from tilewright.ops.rotary.cut import choose_rotary
 from tilewright.ops.rotary.nest import build_rotary
 from tilewright.ops.rotary.problem import Rotary
+from tilewright.preparing import Late
 from tilewright.spec.rotary import Pairing
 
 _MEANINGS = {
@@ -52,4 +53,5 @@ ROTARY = Op(
     meaning=_meaning,
     written=lambda _: ("y",),
     strategy=lambda _: "row by row, vectors of pairs",
+    example=Late("tilewright.ops.rotary.example:rotary_example"),
 )

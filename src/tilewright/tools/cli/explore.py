@@ -15,7 +15,7 @@ from tilewright.tools.cli.emit import EmitGroup, contraction_of, problem_command
 from tilewright.tools.cli.options import OutDtype, Precision, group
 from tilewright.tools.explore.page.build import Exploration
 from tilewright.tools.explore.page.graphs import explore_file
-from tilewright.tools.explore.page.kernels import explore_problem, parse_sizes
+from tilewright.tools.explore.page.kernels import explore_problem, parse_peers, parse_sizes
 
 _Targets = Annotated[
     str,
@@ -27,10 +27,14 @@ _Sizes = Annotated[
 _Output = Annotated[Path, typer.Option("-o", "--output", help="File to write.")]
 _Open = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 _Measure = Annotated[
-    bool, typer.Option("--measure", help="Measure a product on this host, for the roofline (seconds).")
+    bool, typer.Option("--measure", help="Measure the call that is drawn on this host (seconds).")
 ]
 _Peers = Annotated[
-    str, typer.Option("--peers", help="With --measure: systems to measure beside it, as numpy,torch.")
+    str,
+    typer.Option(
+        "--peers",
+        help="With --measure: numpy,torch or others, or none. [default: those installed]",
+    ),
 ]
 
 #: The options that every command of an operation has beside those of its problem.
@@ -66,8 +70,10 @@ def _explore(
 ) -> None:
     """The page of a problem on some targets."""
     terminal.check_writable(output)
-    measured = tuple(filter(None, peers.split(","))) if measure else None
-    _write(explore_problem(problem, split_targets(target), parse_sizes(draw), measured), output, open_page)
+    page = explore_problem(
+        problem, split_targets(target), parse_sizes(draw), measure=measure, peers=parse_peers(peers)
+    )
+    _write(page, output, open_page)
 
 
 def _write(page: Exploration, output: Path, open_page: bool) -> None:
@@ -88,6 +94,8 @@ def explore_contraction(
     dtype: Annotated[str, typer.Option(help="Element type of the operands.")] = "f32",
     out_dtype: OutDtype = None,
     target: _Targets = "host",
+    measure: _Measure = False,
+    peers: _Peers = "",
     output: _Output = Path("kernel.html"),
     open_page: _Open = False,
 ) -> None:
@@ -96,8 +104,8 @@ def explore_contraction(
         contraction_of(subscripts, sizes, dtype, out_dtype, {}),
         target,
         draw="",
-        measure=False,
-        peers="",
+        measure=measure,
+        peers=peers,
         output=output,
         open_page=open_page,
     )

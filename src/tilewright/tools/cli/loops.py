@@ -13,15 +13,24 @@ from tilewright.compiler.target import resolve_target
 from tilewright.errors import BinaryToTerminal
 from tilewright.loops.driving.build import build
 from tilewright.loops.driving.units import UnitCompiler
-from tilewright.loops.opt.files import form_of, read_source, write_dumps, write_file, write_remarks
+from tilewright.loops.opt.archives import optimise_archive
+from tilewright.loops.opt.files import (
+    check_archive_form,
+    form_of,
+    read_source,
+    write_dumps,
+    write_file,
+    write_remarks,
+)
 from tilewright.loops.opt.optimise import optimise
-from tilewright.loops.opt.records import NO_ELEMENTS, ProductOptions, Remark
+from tilewright.loops.opt.records import NO_ELEMENTS, OutputFormat, ProductOptions, Remark
 from tilewright.loops.splice.plan import ProductStrategy
 from tilewright.loops.splice.threads import ThreadSource
 from tilewright.settings import parse_bytes
 from tilewright.spec.arguments import parse_choice
 from tilewright.tools.cli import terminal
 from tilewright.tools.cli.options import group
+from tilewright_cc.archives import is_archive
 
 optimiser, driver = group(), group()
 
@@ -57,10 +66,12 @@ _RemarksFile = Annotated[
 
 @optimiser.command("opt")
 def optimise_loops(
-    source: Annotated[Path, typer.Argument(help="LLVM IR as text or bitcode; - is standard input.")],
+    source: Annotated[
+        Path, typer.Argument(help="LLVM IR as text or bitcode, or an archive of it; - is standard input.")
+    ],
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", help="A file ending in .ll, .bc, .o or .s; - is standard output."),
+        typer.Option("-o", "--output", help="A file ending in .ll, .bc, .o, .s or .a; - is standard output."),
     ] = Path("-"),
     emit: Annotated[
         str | None, typer.Option(help="ll, bc, o or s, if the file name of the output does not say.")
@@ -88,7 +99,13 @@ def optimise_loops(
     """
     if as_json and output == Path("-"):
         raise typer.BadParameter("needs -o FILE: standard output is taken by the module", param_hint="--json")
-    form = form_of(output, emit)
+    content = read_source(source)
+    archived = is_archive(content)
+    if archived:
+        check_archive_form(output, emit)
+        if dump:
+            raise typer.BadParameter("takes a module, not an archive of several", param_hint="--dump")
+    form = OutputFormat.OBJECT if archived else form_of(output, emit)
     if output == Path("-") and not form.is_text and terminal.is_terminal():
         raise BinaryToTerminal
     options = replace(
@@ -96,7 +113,10 @@ def optimise_loops(
         arena=arena,
         threads=parse_choice(ThreadSource, threads, "threads"),
     )
-    done = optimise(read_source(source), form, options, name=str(source), dump=dump)
+    if archived:
+        done = optimise_archive(content, options, name=str(source), forks=True)
+    else:
+        done = optimise(content, form, options, name=str(source), dump=dump, forks=True)
     write_remarks(remarks, done.remarks)
     if output == Path("-"):
         typer.echo(done.content, nl=False)
@@ -130,7 +150,7 @@ def compile_command(
         arena=arena,
         threads=parse_choice(ThreadSource, threads, "threads"),
     )
-    units = UnitCompiler(options, every_nest=remarks is not None)
+    units = UnitCompiler(options, every_nest=remarks is not None, forks=True)
     status = build(command, units)
     units.write_remarks(remarks)
     raise typer.Exit(status)

@@ -144,6 +144,25 @@ def test_a_page_works_in_a_browser(name: str, browser: Any, tmp_path: Path) -> N
     assert [one for one in browser.get_log("browser") if one["level"] in ("SEVERE", "WARNING")] == []
 
 
+@exhaustive
+@pytest.mark.parametrize("problem", [tw.Gemm(48, 48, 48), tw.RowFunction("sum")])
+def test_a_measured_page_works_in_a_browser(problem: tw.Gemm, browser: Any, tmp_path: Path) -> None:
+    page = explore_problem(problem, ["host", "znver4"], measure=True, peers=("numpy",))
+    browser.get(page.save(tmp_path / "page.html").as_uri())
+    wait(browser, "return document.documentElement.dataset.ready === '0'")
+    points = page.record["targets"][0]["measured"]["points"]
+    for width in (1280, 400):
+        resize(browser, width)
+        wait(browser, f"return document.querySelectorAll('#measured tbody tr').length === {len(points)}")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        texts = browser.execute_script("return document.querySelector('#measured svg').textContent")
+        assert all(point["title"] in texts for point in points)
+    browser.find_elements("css selector", "#targets [role=radio]")[1].click()
+    wait(browser, "return document.documentElement.dataset.ready === '1'")
+    assert not browser.find_elements("css selector", "#measured")
+    assert [one for one in browser.get_log("browser") if one["level"] in ("SEVERE", "WARNING")] == []
+
+
 def _kernels(page: Exploration) -> list[dict[str, Any]]:
     """The records of the kernels that are shown first, for each target."""
     return [target["nodes"][0] if "nodes" in target else target for target in page.record["targets"]]

@@ -8,51 +8,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from explored import PROBLEMS
 from tiers import exhaustive
 
 import tilewright as tw
 from tilewright.compiler.matrix_example import example_of
-from tilewright.compiler.target import resolve_target
-from tilewright.errors import InvalidChoice, NotMeasured, OutputNotWritable, ToolMissing
+from tilewright.errors import InvalidChoice, OutputNotWritable, ToolMissing
 from tilewright.macro.prediction import Product
 from tilewright.ops.gemm.paths import GemmPaths
-from tilewright.spec.weights import Weights
 from tilewright.tools.explore.page import inner
 from tilewright.tools.explore.page.build import Exploration
 from tilewright.tools.explore.page.costs import predicted_paths
 from tilewright.tools.explore.page.graphs import explore_graph
 from tilewright.tools.explore.page.kernels import explore_problem, parse_sizes
 from tilewright.tools.explore.page.listing import listing_of
-from tilewright.tools.explore.page.measured_points import add_measured
 from tilewright.tools.explore.page.record import kernel_record
 
-#: One problem of each operation; those that compile in a tenth of a second run in `make test`.
-PROBLEMS = {
-    "brgemm": tw.BatchReduceGemm(16, 6, 64),
-    "contraction": tw.einsum_contraction("abc,cd->abd", (4, 6, 8), (8, 5)),
-    "unary": tw.Unary("relu", 64, 48),
-    "gemm": tw.Gemm(100, 100, 100),
-    "gemm i8": tw.Gemm(dtype="i8", out_dtype="i32"),
-    "gemm c64": tw.Gemm(dtype="c64", a="col", c="col"),
-    "gemm epilogue": tw.Gemm(epilogue="bias,gelu"),
-    "linear i4": tw.Gemm(64, 128, 256, b="packed", weights=Weights.parse("i4g64")),
-    "attention": tw.Attention(64, bounded=True),
-    "attention decode": tw.Attention(64, schedule="decode"),
-    "attention backward": tw.AttentionBackward(64),
-    "tables": tw.einsum_contraction("acbd,dfce->abef", (10, 12, 8, 20), (20, 40, 12, 16)),
-    "rows": tw.RowFunction("softmax"),
-    "elementwise": tw.Elementwise("gelu"),
-    "binary": tw.BinaryFunction("multiply"),
-    "rotary": tw.Rotary("f32"),
-    "embedding": tw.Embedding("f32"),
-    "packing": tw.Packing(),
-    "mmt4d": tw.Mmt4d(m0=8, n0=8, k0=1),
-    "chain": tw.LinearChain([64, 128, 64]),
-    "syrk": tw.Syrk(),
-    "syr2k": tw.Syr2k(),
-    "trmm": tw.Trmm(),
-    "products": tw.SumOfProducts("along"),
-}
 QUICK = ("brgemm", "contraction", "unary")
 CASES = [
     pytest.param(one, id=name, marks=() if name in QUICK else exhaustive) for name, one in PROBLEMS.items()
@@ -171,14 +142,6 @@ def test_a_graph_has_nodes_memory_times_and_the_kernels_of_its_products(kernels:
     assert shapes == [{"m": 8, "k": 32, "n": 64}, {"m": 8, "k": 64, "n": 16}][:kernels]
     assert graph["memory"]
     assert all(one["offset"] + one["nbytes"] <= graph["arena"] for one in graph["memory"])
-
-
-@pytest.mark.parametrize(
-    ("problem", "targets"), [(tw.Unary("relu", 4, 4), ["host"]), (tw.Gemm(4, 4, 4), ["pwr10"])]
-)
-def test_what_is_not_measured_is_refused(problem: tw.Gemm, targets: list[str]) -> None:
-    with pytest.raises(NotMeasured, match="leave it out"):
-        add_measured(problem, [resolve_target(target) for target in targets], [], ())
 
 
 @pytest.mark.parametrize("text", ["m", "m=x", "m=0", "=3x"])

@@ -13,7 +13,7 @@ checked at run time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
@@ -82,6 +82,15 @@ class OneLoop:
     sums: bool
 
 
+def copied_regions(flow: Flow, label: str, loop: NaturalLoop) -> Iterator[CopiedRegion]:
+    """Regions behind a block that may be copies of a loop, by their branches and the number of accesses."""
+    successors = flow.function.blocks[label].successors
+    for region in regions(flow, label, loop) if loop.children else ():
+        if region.is_plain or (len(successors) > 1 and region.end in successors):
+            continue  # nothing is copied, or a branch leads around loops that may be empty
+        yield region
+
+
 class Rerolling:
     """Reads regions of one nest as loops.
 
@@ -101,10 +110,7 @@ class Rerolling:
 
     def read(self, label: str, loop: NaturalLoop, statements: list[Statement]) -> str | None:
         """Read the region behind a block as one loop, and return the block behind it; None if it is none."""
-        successors = self._function.blocks[label].successors
-        for region in regions(self._flow, label, loop) if loop.children else ():
-            if region.is_plain or (len(successors) > 1 and region.end in successors):
-                continue  # nothing is copied, or a branch leads around loops that may be empty
+        for region in copied_regions(self._flow, label, loop):
             try:
                 statements += self._statements(region, loop)
             except NotOneLoop as reason:

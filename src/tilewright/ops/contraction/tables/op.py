@@ -9,6 +9,7 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking
 from tilewright.ops.contraction.tables.nest import TABLE_SIZES, TABLES, lay_tables, table_instruction
 from tilewright.ops.contraction.tables.problem import TableProduct
+from tilewright.preparing import Late
 from tilewright.spec.dtype import I64
 
 
@@ -54,4 +55,5 @@ TABLE_PRODUCT = Op(
     meaning=_meaning,
     written=lambda _: ("out",),
     strategy=lambda _: "five loops over tables of offsets",
+    example=Late("tilewright.ops.contraction.tables.example:table_example"),
 )

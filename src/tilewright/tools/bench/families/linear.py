@@ -140,11 +140,10 @@ def _onnx_bits(bits: int) -> Way:
 def _quantised(bits: int) -> Operation:
     """A layer whose weight has few bits, beside the same layer of peers in float32."""
     group = None if bits == 8 else GROUP
-    make = partial(tw.quantize_weights, bits=bits, group=group)
     ways = {
         "tilewright": Way(
             f"tilewright.linear, weight of {bits} bits",
-            _tilewright(lambda weight: make(weight.T)),
+            _tilewright(lambda weight: tw.quantize_weights(weight.T, bits=bits, group=group)),
             tolerance=ROUNDED[bits],
         ),
         "torch": torch_way("functional.linear, weight in float32", _torch),

@@ -28,6 +28,7 @@ SCRIPTS = (
     "code.js",
     "inner.js",
     "costs.js",
+    "measured.js",
 )
 
 

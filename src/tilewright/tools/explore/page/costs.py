@@ -76,17 +76,21 @@ def chosen_sums(problem: Any) -> DType | None:
     return getattr(getattr(problem, "types", None), "chosen", None)
 
 
+def peak_rate(a: DType, b: DType, machine: Machine, sums: DType | None = None) -> float:
+    """Operations a cycle of the multiply unit for two element types; 0 if the machine has none."""
+    try:
+        tile = machine.timed_isa.tile(a.real, b.real, sums)
+    except TilewrightError:
+        return 0.0
+    return 2.0 * tile.products * machine.timed_isa.rate(tile)
+
+
 def peak_of(problem: Any, machine: Machine) -> float:
     """Operations a cycle of the multiply unit for a problem's element types."""
     a = getattr(problem, "dtype", None)
     if a is None:
         return 0.0
-    b = getattr(problem, "b_dtype", None) or a
-    try:
-        tile = machine.timed_isa.tile(a.real, b.real, chosen_sums(problem))
-    except TilewrightError:
-        return 0.0
-    return 2.0 * tile.products * machine.timed_isa.rate(tile)
+    return peak_rate(a, getattr(problem, "b_dtype", None) or a, machine, chosen_sums(problem))
 
 
 def roofline_of(kernel: Kernel, paths: tuple[PredictedPath, ...], counts: tuple[int, int]) -> Roofline:

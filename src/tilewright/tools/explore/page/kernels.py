@@ -10,8 +10,9 @@ from tilewright.compiler.operation import Problem
 from tilewright.compiler.target import resolve_target
 from tilewright.errors import InvalidChoice, shown
 from tilewright.machine.machine import Machine
+from tilewright.tools.bench.peers import find_peer
 from tilewright.tools.explore.page.build import Exploration, exploration
-from tilewright.tools.explore.page.measured_points import add_measured
+from tilewright.tools.explore.page.measured_points import add_measured, check_measurable
 from tilewright.tools.explore.page.record import kernel_record
 
 
@@ -19,6 +20,8 @@ def explore_problem(
     problem: Problem,
     targets: Sequence[str | Machine | None] = (None,),
     sizes: Mapping[str, int] | None = None,
+    *,
+    measure: bool = False,
     peers: Sequence[str] | None = None,
 ) -> Exploration:
     """The page of a problem.
@@ -28,11 +31,12 @@ def explore_problem(
     problem : what is compiled for each target.
     targets : names of targets or machines; this host by default.
     sizes : lengths of axes that the problem leaves open, for the call that is drawn.
-    peers : systems to measure on this host beside Tilewright; None if nothing is measured.
+    measure : whether to run the call that is drawn on this host, which takes seconds.
+    peers : systems to measure beside it; by default those that are installed and compute the problem.
 
     Raises
     ------
-    NotMeasured : the problem is no product of known sizes, or this host is not among the targets.
+    NotMeasured : nothing can be measured, since this host is not among the targets.
 
     Examples
     --------
@@ -43,22 +47,33 @@ def explore_problem(
     """
     machines = [resolve_target(target) for target in targets]
     kernels = [compile_problem(problem, machine) for machine in machines]
-    records = [kernel_record(kernel, sizes or {}) for kernel in kernels]
-    if peers is not None:
-        add_measured(problem, machines, records, peers)
-    return exploration(title_of(kernels[0]), records)
+    return _page(kernels, sizes or {}, measure=measure, peers=peers)
 
 
 def explore_kernel(
-    kernel: Kernel, targets: Sequence[str | Machine] = (), sizes: Mapping[str, int] | None = None
+    kernel: Kernel,
+    targets: Sequence[str | Machine] = (),
+    sizes: Mapping[str, int] | None = None,
+    *,
+    measure: bool = False,
+    peers: Sequence[str] | None = None,
 ) -> Exploration:
     """The page of a kernel, and of the same problem on further targets; see `Kernel.explore`."""
-    records = [kernel_record(kernel, sizes or {})]
-    for target in targets:
-        machine = resolve_target(target)
-        if machine != kernel.machine:
-            records.append(kernel_record(compile_problem(kernel.problem, machine), sizes or {}))
-    return exploration(title_of(kernel), records)
+    machines = [machine for machine in map(resolve_target, targets) if machine != kernel.machine]
+    kernels = [kernel, *(compile_problem(kernel.problem, machine) for machine in machines)]
+    return _page(kernels, sizes or {}, measure=measure, peers=peers)
+
+
+def _page(
+    kernels: Sequence[Kernel], sizes: Mapping[str, int], *, measure: bool, peers: Sequence[str] | None
+) -> Exploration:
+    """The page of kernels of one problem."""
+    if measure:
+        check_measurable(kernels, peers)
+    records = [kernel_record(kernel, sizes) for kernel in kernels]
+    if measure:
+        add_measured(kernels, records, peers, sizes)
+    return exploration(title_of(kernels[0]), records)
 
 
 def title_of(kernel: Kernel) -> str:
@@ -85,3 +100,19 @@ def parse_sizes(text: str) -> dict[str, int]:
             )
         found[name.strip()] = int(size)
     return found
+
+
+def parse_peers(text: str) -> tuple[str, ...] | None:
+    """Names of peers, from text such as numpy,torch; "none" for none, and None for the usual ones.
+
+    >>> parse_peers("numpy, torch"), parse_peers("none"), parse_peers("")
+    (('numpy', 'torch'), (), None)
+
+    Raises
+    ------
+    InvalidChoice
+    """
+    if text.strip() == "none":
+        return ()
+    names = tuple(filter(None, (part.strip() for part in text.split(","))))
+    return tuple(find_peer(name).name for name in names) or None

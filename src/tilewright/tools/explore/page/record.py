@@ -138,7 +138,7 @@ def _counts(kernel: Kernel, example: Example, walk: Walk) -> tuple[int, int]:
     if problem.flops is None and sizes and problem.operands:
         problem = replace(problem, **sizes)
     flops = problem.flops if problem.flops is not None else 2 * walk.multiply_adds
-    moved = problem.bytes
+    moved = problem.bytes if example.moved is None else example.moved
     if moved is None:
         types = {one.name: one.dtype for one in kernel.nest.arguments}
         moved = sum(types[name].bytes(view.rows * view.columns) for name, view in example.views.items())

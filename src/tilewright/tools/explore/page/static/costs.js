@@ -81,9 +81,10 @@ panels.push({
     svg.append("text").attr("x", width - pad.right - 4).attr("y", y(peak) - 6).attr("text-anchor", "end").style("font-weight", 600).text(`peak ${d3.format(".4~r")(peak)}`);
     svg.append("line").attr("x1", x(intensity)).attr("x2", x(intensity)).attr("y1", pad.top).attr("y2", height - pad.bottom).style("stroke", "var(--quiet)").attr("stroke-dasharray", "2 4");
     const shown = [...(predicted ? [["predicted", predicted]] : []), ...points];
-    const symbols = [d3.symbolDiamond, d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolCross, d3.symbolStar];
+    const symbols = [d3.symbolDiamond, d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolCross, d3.symbolStar, d3.symbolWye];
+    const pointColours = ["var(--p5)", "var(--p0)", "var(--p4)", "var(--p2)", "var(--p1)", "var(--p6)", "var(--p3)", "var(--p7)"];
     shown.forEach(([name, value], at) => {
-      const made = svg.append("path").attr("transform", `translate(${x(intensity)},${y(value)})`).attr("d", d3.symbol(symbols[at % symbols.length], 90)()).style("fill", colours[at % 4]).style("stroke", "var(--card)");
+      const made = svg.append("path").attr("transform", `translate(${x(intensity)},${y(value)})`).attr("d", d3.symbol(symbols[at % symbols.length], 90)()).style("fill", pointColours[at % pointColours.length]).style("stroke", "var(--card)");
       tipOn(made, () => `${name}: ${d3.format(".3~r")(value)} operations a cycle, ${d3.format(".0%")(value / peak)} of the peak`);
     });
     const roofs = element(figure, "div", null, { class: "key" });
@@ -92,11 +93,16 @@ panels.push({
       d3.select(one).append("svg").attr("width", 30).attr("height", 10).attr("aria-hidden", "true").append("line").attr("x2", 30).attr("y1", 5).attr("y2", 5).style("stroke", colours[at]).attr("stroke-width", 2).attr("stroke-dasharray", dashes[at]);
       element(one, "span", `${name}: ${rate} bytes a cycle`);
     });
-    const rows = shown.map(([name, value]) => [name, d3.format(".4~r")(value), d3.format(".1%")(value / peak)]);
+    const named = (name, at) => (cell) => {
+      const made = d3.select(cell).append("svg").attr("width", 16).attr("height", 14).attr("aria-hidden", "true").style("display", "inline-block").style("vertical-align", "-2px");
+      made.append("path").attr("transform", "translate(7,7)").attr("d", d3.symbol(symbols[at % symbols.length], 80)()).style("fill", pointColours[at % pointColours.length]);
+      element(cell, "span", ` ${name}`);
+    };
+    const rows = shown.map(([name, value], at) => [named(name, at), d3.format(".4~r")(value), d3.format(".1%")(value / peak)]);
     if (rows.length) table(figure, ["point", "operations a cycle", "share of the peak"], rows, [1, 2]);
     const attainable = Math.min(peak, intensity * levels[levels.length - 1][1]);
     element(figure, "figcaption", `The call moves at least one byte for every ${d3.format(".3~r")(intensity)} operations: ` +
       (attainable < peak ? `if it is read from memory, that allows ${d3.format(".3~r")(attainable)} operations a cycle.` : "reading from memory does not limit it.") +
-      (points.length ? "" : " Nothing was measured: --measure times products on this host."));
+      (points.length ? "" : " Nothing was measured: --measure runs the call on this host."));
   },
 });
