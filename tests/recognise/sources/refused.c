@@ -34,6 +34,7 @@ void count(void) { ++calls; }
 // divided(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // clamped(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // calls_inside(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) replaced mk,kn->mn
+// sums_of_earlier_sums(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n, u32 y[n]) replaced mk,kn->mn
 // volatile_sum(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // volatile_operand(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
 // atomic_sum(u32 c[n*n], u32 a[n*n], u32 b[n*n], int n) refused
@@ -77,6 +78,14 @@ void three_factors(ARGUMENTS, const uint32_t *d) { I J P C += A * B * d[p * n + 
 void maximum(ARGUMENTS) { I J P C = C > A * B ? C : A * B; }
 void divided(ARGUMENTS) { I J P C += A / (B | 1); }
 void clamped(ARGUMENTS) { I J P { uint32_t product = A * B; C += product > 4 ? 4 : product; } }
+void sums_of_earlier_sums(ARGUMENTS, uint32_t *y) {
+    I {
+        uint32_t sum = y[i];
+        for (int j = 0; j <= i; ++j) { sum += a[i * n + j] * y[j]; y[i] = sum; }
+        J { uint32_t s = 0; P s += A * b[j * n + p]; C += s; }
+    }
+}
+
 void calls_inside(ARGUMENTS) { I J P { C += A * B; ((void (*volatile)(void))count)(); } }
 void volatile_sum(ARGUMENTS) { I J P *(volatile uint32_t *)&C += A * B; }
 void volatile_operand(ARGUMENTS) { I J P C += *(const volatile uint32_t *)&A * B; }
