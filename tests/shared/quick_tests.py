@@ -17,7 +17,7 @@ from zlib import crc32
 
 import pytest
 
-from tilewright.llvm import target
+from tilewright.llvm import parts, target
 from tilewright.machine.machine import Machine
 
 #: Folders and files below `tests` whose kernels of this host are compiled so, but for `compiled_well` tests.
@@ -103,7 +103,9 @@ def run_quickly() -> None:
 
 
 def _set_level(*, quick: bool) -> None:
-    """What is compiled at each level has an object cache of its own."""
+    """What is compiled at each level has an object cache of its own, and parts that are kept in memory."""
+    if quick != _Level.quick:
+        parts._parts.clear()
     _Level.quick = quick
     if _Level.cache_dir:
         well = Path(_Level.cache_dir)
