@@ -37,3 +37,25 @@ def test_random_nests(seed: int, setting: Setting, weights: tuple[int, ...], tmp
     if weights is not STATEMENTS:
         replaced = sum(count for what, count in batch.became.items() if "->" in what)
         assert replaced >= nests // 2
+
+
+#: Drawn once: clang's -O1 keeps t[i] in a register, and stores it before it reads the next t[j].
+ELEMENT_OF_ITS_OWN_SUM = """
+#include <stdint.h>
+// own_sum0(u32 t[70], u32 c[5250], u32 a[5250], u32 b[5250], int n, int k) any
+void own_sum0(uint32_t *t, uint32_t *c, uint32_t *a, uint32_t *b, int n, int k) {
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < n; j++) t[i] += a[i * 70 + j] * t[j];
+        for (int j = 0; j < n; j++)
+            for (int p = 0; p < k; p++) c[i * 70 + j] += a[i * 70 + p] * b[j * 70 + p];
+    }
+}
+"""
+
+
+@pytest.mark.skipif(CLANG.program is None, reason="clang is not installed")
+def test_a_sum_reads_the_element_that_it_is_added_to(tmp_path: Path) -> None:
+    setting = Setting(("-O1",))
+    batch = compiled(ELEMENT_OF_ITS_OWN_SUM, setting, tmp_path, SharedKernels(tmp_path / "kernels"))
+    assert list(batch.became) == ["own_sum: mk,kn->mn"]
+    assert batch.wrong(0, 19) == []

@@ -95,3 +95,80 @@ if.end:
 }
 
 
+
+define void @itself(ptr noundef %t, ptr noundef readonly %a, i32 noundef %n) local_unnamed_addr {
+entry:
+  %cmp25 = icmp sgt i32 %n, 0
+  br i1 %cmp25, label %for.cond1.preheader.lr.ph, label %for.cond.cleanup
+
+for.cond1.preheader.lr.ph:
+  %wide.trip.count33 = zext nneg i32 %n to i64
+  %wide.trip.count = zext nneg i32 %n to i64
+  br label %for.cond1.preheader
+
+for.cond1.preheader:
+  %indvars.iv29 = phi i64 [ 0, %for.cond1.preheader.lr.ph ], [ %indvars.iv.next30, %for.cond.cleanup3 ]
+  %arrayidx9 = getelementptr inbounds i32, ptr %t, i64 %indvars.iv29
+  %arrayidx9.promoted = load i32, ptr %arrayidx9, align 4
+  %arrayidx.idx = mul i64 %indvars.iv29, 280
+  %invariant.gep = getelementptr i8, ptr %a, i64 %arrayidx.idx
+  br label %for.body4
+
+for.cond.cleanup:
+  ret void
+
+for.cond.cleanup3:
+  %indvars.iv.next30 = add nuw nsw i64 %indvars.iv29, 1
+  %exitcond34.not = icmp eq i64 %indvars.iv.next30, %wide.trip.count33
+  br i1 %exitcond34.not, label %for.cond.cleanup, label %for.cond1.preheader
+
+for.body4:
+  %indvars.iv = phi i64 [ 0, %for.cond1.preheader ], [ %indvars.iv.next, %for.body4 ]
+  %add1024 = phi i32 [ %arrayidx9.promoted, %for.cond1.preheader ], [ %add10, %for.body4 ]
+  %gep = getelementptr i32, ptr %invariant.gep, i64 %indvars.iv
+  %0 = load i32, ptr %gep, align 4
+  %arrayidx6 = getelementptr inbounds i32, ptr %t, i64 %indvars.iv
+  %1 = load i32, ptr %arrayidx6, align 4
+  %mul7 = mul nsw i32 %1, %0
+  %add10 = add nsw i32 %add1024, %mul7
+  store i32 %add10, ptr %arrayidx9, align 4
+  %indvars.iv.next = add nuw nsw i64 %indvars.iv, 1
+  %exitcond.not = icmp eq i64 %indvars.iv.next, %wide.trip.count
+  br i1 %exitcond.not, label %for.cond.cleanup3, label %for.body4
+}
+
+define void @twice(ptr noundef %t, ptr noundef writeonly %u, i32 noundef %n) local_unnamed_addr {
+entry:
+  %cmp25 = icmp sgt i32 %n, 0
+  br i1 %cmp25, label %for.cond1.preheader.lr.ph, label %for.cond.cleanup
+
+for.cond1.preheader.lr.ph:
+  %wide.trip.count31 = zext nneg i32 %n to i64
+  %wide.trip.count = zext nneg i32 %n to i64
+  br label %for.cond1.preheader
+
+for.cond1.preheader:
+  %indvars.iv28 = phi i64 [ 0, %for.cond1.preheader.lr.ph ], [ %indvars.iv.next29, %for.cond.cleanup3 ]
+  %arrayidx = getelementptr inbounds i32, ptr %t, i64 %indvars.iv28
+  br label %for.body4
+
+for.cond.cleanup:
+  ret void
+
+for.cond.cleanup3:
+  %indvars.iv.next29 = add nuw nsw i64 %indvars.iv28, 1
+  %exitcond32.not = icmp eq i64 %indvars.iv.next29, %wide.trip.count31
+  br i1 %exitcond32.not, label %for.cond.cleanup, label %for.cond1.preheader
+
+for.body4:
+  %indvars.iv = phi i64 [ 0, %for.cond1.preheader ], [ %indvars.iv.next, %for.body4 ]
+  store i32 0, ptr %arrayidx, align 4
+  %arrayidx6 = getelementptr inbounds i32, ptr %t, i64 %indvars.iv
+  %0 = load i32, ptr %arrayidx6, align 4
+  %arrayidx8 = getelementptr inbounds i32, ptr %u, i64 %indvars.iv
+  store i32 %0, ptr %arrayidx8, align 4
+  store i32 1, ptr %arrayidx, align 4
+  %indvars.iv.next = add nuw nsw i64 %indvars.iv, 1
+  %exitcond.not = icmp eq i64 %indvars.iv.next, %wide.trip.count
+  br i1 %exitcond.not, label %for.cond.cleanup3, label %for.body4
+}
