@@ -49,14 +49,15 @@ test-pythons: ## run the tests that depend on the interpreter for each one of PY
 installed: $(VENV)/.installed-test # the package and what tests need
 	@echo "environment: $(VENV)"
 
-# Tests of other CPUs need qemu's user mode, tests of programs with loops clang and flang. Each is installed where
-# that needs no question; elsewhere its tests skip.
+# Tests of other CPUs need qemu's user mode, tests of programs with loops clang and flang, tests of the BLAS library
+# the reference testers. Each is installed where that needs no question; elsewhere its tests skip.
 emulators:
 	@command -v apt-get >/dev/null 2>&1 || exit 0; missing=; \
 		lacks() { for name in "$$@"; do ! command -v $$name >/dev/null 2>&1 || return 1; done; }; \
 		! lacks qemu-aarch64 qemu-aarch64-static || missing="$$missing qemu-user"; \
 		! lacks clang-19 clang || missing="$$missing clang-19"; \
 		! lacks flang-new-19 flang-new flang || missing="$$missing flang-19"; \
+		ls /usr/lib/*/blas/xblat3d >/dev/null 2>&1 || missing="$$missing libblas-test"; \
 		if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root="sudo -n"; fi; \
 		for package in $$missing; do \
 			$$as_root true && $$as_root timeout 300 sh -c 'export DEBIAN_FRONTEND=noninteractive; \
