@@ -36,7 +36,8 @@ def test_random_nests(seed: int, setting: Setting, weights: tuple[int, ...], tmp
         assert any(" then " in what for what in batch.became)
     if weights is not STATEMENTS:
         replaced = sum(count for what, count in batch.became.items() if "->" in what)
-        assert replaced >= nests // 2
+        # Of the work behind sums half has conditions that no epilogue has: these nests are refused.
+        assert replaced >= nests // (3 if weights is FINISHED else 2)
 
 
 #: Drawn once: clang's -O1 keeps t[i] in a register, and stores it before it reads the next t[j].
