@@ -23,7 +23,7 @@ LEAST_FOUND = 0.9
 SOME = {"f32_ijk", "f32_ikj", "i32_jki", "scaled_jki", "fixed_ikj"}
 
 #: How often forms are drawn that one product replaces: once optimised, most of the others are refused.
-SINGLE_PRODUCTS = (6, 1, 1, 0, 0, 0)
+SINGLE_PRODUCTS = (6, 1, 1, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
