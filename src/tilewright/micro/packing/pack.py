@@ -22,6 +22,7 @@ from tilewright.llvm.values import (
     Value,
     int64,
     memory_type,
+    named_type,
     vector_of,
     zero,
 )
@@ -396,26 +397,46 @@ class PackKernel:
     ) -> None:
         """Any strides, from some word on: element by element; missing lanes repeat the last one."""
         lane_bytes, depth_bytes = strides
-        depth, last = f.arguments["depth"], f.sub(left, 1)
+        words, lanes = f.ceildiv(f.arguments["depth"], int64(self.kr)), f.minimum(left, int64(self.lanes))
+        with f.loop(begin, words, int64(1), "word") as word:
+            row = f.at(destination, f.mul(word, self.group_bytes))
+
+            def copy(lane: Value) -> Value:
+                to = f.at(row, f.mul(lane, self._lane_bytes))
+                self._copy_word(f, to, f.at(source, f.mul(lane, lane_bytes)), word, depth_bytes)
+                return to
+
+            with f.when(f.icmp("<", left, self.lanes)):
+                self._repeat(f, row, copy(f.sub(lanes, 1)))
+            with f.loop(int64(0), lanes, int64(1), "lane") as lane:
+                copy(lane)
+
+    def _copy_word(self, f: Function, to: Value, lane: Value, word: Value, depth_bytes: Value) -> None:
+        """One word of one lane, element by element."""
         kind, size = memory_type(self.source.real), self.source.real.size
-        with (
-            f.loop(begin, f.ceildiv(depth, int64(self.kr)), int64(1), "word") as word,
-            f.loop(int64(0), int64(self.lanes), int64(1), "lane") as lane,
-        ):
-            to = f.at(f.at(destination, f.mul(word, self.group_bytes)), f.mul(lane, self._lane_bytes))
-            at = f.at(source, f.mul(f.minimum(lane, last), lane_bytes))
-            if self.parts is not Parts.WHOLE:
-                place = f.at(at, f.mul(word, depth_bytes))
-                self._store(f, f.load(vector_of(kind, 2), place, size), 1, to)
-            elif self.kr == 1:
-                value = f.load(kind, f.at(at, f.mul(word, depth_bytes)), size)
-                f.store(Convert(f, half=self.isa.half)(value, self.source, self.to), to, self.to.size)
-            else:
-                with f.loop(int64(0), int64(self.kr), int64(self.to.held), "depth") as inner:
-                    first = f.add(f.mul(word, self.kr), inner)
-                    depths = [f.add(first, beside) for beside in range(self.to.held)]
-                    value = self._cell(f, at, depths, depth_bytes)
-                    f.store(value, f.at(to, f.bytes_of(inner, self.to.bits)), self.to.size)
+        if self.parts is not Parts.WHOLE:
+            place = f.at(lane, f.mul(word, depth_bytes))
+            self._store(f, f.load(vector_of(kind, 2), place, size), 1, to)
+        elif self.kr == 1:
+            value = f.load(kind, f.at(lane, f.mul(word, depth_bytes)), size)
+            f.store(Convert(f, half=self.isa.half)(value, self.source, self.to), to, self.to.size)
+        else:
+            with f.loop(int64(0), int64(self.kr), int64(self.to.held), "depth") as inner:
+                first = f.add(f.mul(word, self.kr), inner)
+                depths = [f.add(first, beside) for beside in range(self.to.held)]
+                value = self._cell(f, lane, depths, depth_bytes)
+                f.store(value, f.at(to, f.bytes_of(inner, self.to.bits)), self.to.size)
+
+    def _repeat(self, f: Function, row: Value, last: Value) -> None:
+        """A word of every lane: that of one lane, which stands in the panel already."""
+        piece = min(self._lane_bytes, OFFSET_BYTES)
+        pieces = self._lane_bytes // piece
+        for number in range(self.depths):
+            along = number * self.to.bytes(self.panel * self.kr)
+            word = f.load(vector_of(named_type(f"i{8 * piece}"), pieces), f.at(last, along), 1)
+            for start, width in self.chunks:
+                repeated = f.shuffle(word, word, [lane % pieces for lane in range(width * pieces)])
+                f.store(repeated, f.at(row, along + start * self._lane_bytes), 1)
 
     def _cell(self, f: Function, lane: Value, depths: list[Value], depth_bytes: Value) -> Value:
         """The elements of one lane that share a cell of the panel; those behind the depth are zero."""
