@@ -193,6 +193,8 @@ class Isa:
         narrower elements go through a buffer: AVX2 masks elements of 32 bits (VMASKMOVPS) and none below.
     emulated : the instructions are written as ordinary LLVM operations (`micro.units.emulate`), so that the
         row's kernels run, slowly, on a CPU without them.
+    halves : an FMA of half the width takes half the time, on cores that compute wide vectors in two passes
+        (`on_core`).
     """
 
     name: str
@@ -213,6 +215,7 @@ class Isa:
     scalable: bool = False
     least_masked_bits: int = 8
     emulated: bool = False
+    halves: bool = False
 
     def __post_init__(self) -> None:
         for tile in self.tiles:
@@ -318,10 +321,13 @@ class Isa:
         >>> zen4 = AVX512.on_core(find_core("znver4"))
         >>> zen4.fma_per_cycle, zen4.loads_per_cycle, zen4.rate(zen4.tile(I64))
         (1, 1, 0.25)
+        >>> zen4.halves, AVX512.on_core(find_core("znver5")).halves
+        (True, False)
         """
         rates = core.rates(self.vector_bits) if self.fused else None
         if rates is None:
             return self
+        half = core.rates(self.vector_bits // 2)
         share = rates.fmas / self.fma_per_cycle
         tiles = tuple(
             tile if tile.has_accumulators else replace(tile, per_cycle=share * tile.per_cycle)
@@ -333,6 +339,7 @@ class Isa:
             fma_latency=core.fma_latency or self.fma_latency,
             loads_per_cycle=rates.loads,
             tiles=tiles,
+            halves=not self.scalable and half is not None and half.fmas >= 2 * rates.fmas,
         )
 
     def limited(self, features: frozenset[str], vector_bits: int = 0, streaming_bits: int = 0) -> Isa:

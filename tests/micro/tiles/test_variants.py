@@ -29,6 +29,25 @@ def kernel(isa: Isa, mr: int, vectors: int, dtype: DType = F32, *, adjacent_a: b
     return VectorKernel(isa, one, tile, operands, dtype, adjacent_a=adjacent_a)
 
 
+# --- vectors of half the width -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cpu", "widths"),
+    [
+        ("znver4", [(8,), (16,), (16, 8), (16, 16), (16, 16, 16), (16, 16, 16, 16)]),
+        ("znver5", [(16,), (16, 16), (16, 16, 16), (16, 16, 16, 16)]),
+    ],
+)
+def test_the_last_vector_is_half_where_that_takes_half_the_time(
+    cpu: str, widths: list[tuple[int, ...]]
+) -> None:
+    parts = Dispatch(kernel(find_machine(cpu).isa, 4, 4)).parts(4)
+    assert [part.widths for part in parts if part.masked] == widths
+    quick = Dispatch(kernel(find_machine(cpu).isa, 4, 4), quick=True).parts(2)
+    assert [part.widths for part in quick] == [(16,) * count for count in range(1, 5)]
+
+
 # --- rows -----------------------------------------------------------------------------------------------
 
 
