@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.ops.gemm.product_code import Row
+from tilewright.ops.gemm.product_code import EntryRow
 
 
 class Product(NamedTuple):
@@ -47,7 +47,7 @@ class ErrorRule(IntEnum):
     FLOATS = 1
 
 
-class LoopRow(Row):
+class LoopRow(EntryRow):
     """One element type: its kernel, what was there before, limits and counts of each function."""
 
     _fields_ = (  # type: ignore[assignment]  # those of the base class come first

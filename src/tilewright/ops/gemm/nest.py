@@ -45,7 +45,7 @@ from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import (
     SCALARS,
     Nest,
-    Steps,
+    NestEpilogue,
     computed_transposed,
     decide,
     ones,
@@ -286,7 +286,7 @@ def gemm_nest(problem: Gemm, blocking: Blocking, machine: Machine) -> Nest:
         *(sizes_of(problem), blocking, edge, types, instruction_of(problem, isa)),
         packed=problem.packed if weights is None else frozenset(),
         weights=weights,
-        steps=Steps.of(problem),
+        steps=NestEpilogue.of(problem),
     )
     if computed_transposed(problem):
         nest = replace(nest, sizes=nest.sizes.swapped(), a="b", b="a")
