@@ -38,7 +38,7 @@ class RowConditions:
     Parameters
     ----------
     counts : trip count of each dimension.
-    tables, sizes : offsets of lanes and depths by fused and operand ("m.c"), and their numbers by fused.
+    tables, sizes : offsets of lanes and depths by letter and operand ("m.c"), and their numbers by letter.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class RowConditions:
         return RowSet(self._tables["zeros"], int64(1), begin, length, int64(1))
 
     def _sides(self, one: LocatedOperand) -> tuple[tuple[Value, Value], tuple[Value, Value]]:
-        """Offsets and their number: of the fused that steps from pointer to pointer, and of the other one."""
+        """Offsets and their number: first of the dimensions that step from pointer to pointer."""
         sides = [fused for fused in fused_dimensions(self._plan) if one.name in fused.operands]
         sides.sort(key=lambda fused: not any(map(one.steps_rows, fused.dimensions)))
         first, second = (
