@@ -9,7 +9,7 @@ from enum import Enum
 from tilewright.records import dataclass
 
 
-class Role(Enum):
+class ArgumentRole(Enum):
     """The kind of an argument."""
 
     FLAG = "flag"
@@ -21,18 +21,18 @@ class Role(Enum):
 
 
 #: The roles of all names of arguments.
-ROLES: dict[str, Role] = {
-    **dict.fromkeys(("transa", "transb", "trans", "side", "uplo", "diag"), Role.FLAG),
-    **dict.fromkeys(("m", "n", "k", "batch"), Role.SIZE),
-    **dict.fromkeys(("alpha", "beta"), Role.SCALAR),
-    **dict.fromkeys(("a", "b", "c"), Role.MATRIX),
-    **dict.fromkeys(("lda", "ldb", "ldc"), Role.LEADING),
-    **dict.fromkeys(("stridea", "strideb", "stridec"), Role.STRIDE),
+ROLES: dict[str, ArgumentRole] = {
+    **dict.fromkeys(("transa", "transb", "trans", "side", "uplo", "diag"), ArgumentRole.FLAG),
+    **dict.fromkeys(("m", "n", "k", "batch"), ArgumentRole.SIZE),
+    **dict.fromkeys(("alpha", "beta"), ArgumentRole.SCALAR),
+    **dict.fromkeys(("a", "b", "c"), ArgumentRole.MATRIX),
+    **dict.fromkeys(("lda", "ldb", "ldc"), ArgumentRole.LEADING),
+    **dict.fromkeys(("stridea", "strideb", "stridec"), ArgumentRole.STRIDE),
 }
 
 
 @dataclass(frozen=True)
-class Words:
+class FlagValues:
     """The values of a flag: Fortran's letters and the numbers of CBLAS, by the code that is used inside."""
 
     letters: tuple[str, ...]
@@ -41,12 +41,12 @@ class Words:
 
 
 #: Netlib, cblas.h. The code of an invalid value is `INVALID`.
-_TRANSPOSES = Words(("N", "T", "C"), (111, 112, 113), "CBLAS_TRANSPOSE")
-FLAGS: dict[str, Words] = {
+_TRANSPOSES = FlagValues(("N", "T", "C"), (111, 112, 113), "CBLAS_TRANSPOSE")
+FLAGS: dict[str, FlagValues] = {
     **dict.fromkeys(("transa", "transb", "trans"), _TRANSPOSES),
-    "side": Words(("L", "R"), (141, 142), "CBLAS_SIDE"),
-    "uplo": Words(("U", "L"), (121, 122), "CBLAS_UPLO"),
-    "diag": Words(("N", "U"), (131, 132), "CBLAS_DIAG"),
+    "side": FlagValues(("L", "R"), (141, 142), "CBLAS_SIDE"),
+    "uplo": FlagValues(("U", "L"), (121, 122), "CBLAS_UPLO"),
+    "diag": FlagValues(("N", "U"), (131, 132), "CBLAS_DIAG"),
 }
 INVALID = -1
 #: Layouts of CBLAS.
@@ -54,7 +54,7 @@ ROW_MAJOR, COLUMN_MAJOR = 101, 102
 
 
 @dataclass(frozen=True)
-class Rows:
+class StoredRows:
     """Rows of a matrix as it is stored: one size where a flag is 0 (N, L), else another."""
 
     size: str
@@ -99,7 +99,7 @@ class Routine:
 
     name: str
     arguments: tuple[str, ...]
-    rows: Mapping[str, Rows]
+    rows: Mapping[str, StoredRows]
     types: str = "sdcz"
     transposes: Transposes = Transposes.ALL
     real: frozenset[str] = frozenset()
@@ -108,7 +108,7 @@ class Routine:
     conjugated: bool = False
     hermitian: bool = False
     form: str = ""
-    leading: Mapping[str, Rows] = field(init=False, repr=False)
+    leading: Mapping[str, StoredRows] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         unknown = set(self.arguments) - set(ROLES)
@@ -129,7 +129,7 @@ class Routine:
     @property
     def written(self) -> str:
         """The matrix that is written: the last one."""
-        return [one for one in self.arguments if ROLES[one] is Role.MATRIX][-1]
+        return [one for one in self.arguments if ROLES[one] is ArgumentRole.MATRIX][-1]
 
     def partner(self, argument: str) -> str:
         """The argument in whose place one stands in a row-major call.
@@ -143,14 +143,14 @@ class Routine:
 
 _AB = (("a", "b"), ("lda", "ldb"))
 _MN = (("m", "n"),)
-_TRIANGULAR = {"a": Rows("m", "side", "n"), "b": Rows("m")}
-_SYMMETRIC = {"a": Rows("m", "side", "n"), "b": Rows("m"), "c": Rows("m")}
-_RANK_K = {"a": Rows("n", "trans", "k"), "c": Rows("n")}
-_RANK_2K = {"a": Rows("n", "trans", "k"), "b": Rows("n", "trans", "k"), "c": Rows("n")}
-_GEMM = {"a": Rows("m", "transa", "k"), "b": Rows("k", "transb", "n"), "c": Rows("m")}
+_TRIANGULAR = {"a": StoredRows("m", "side", "n"), "b": StoredRows("m")}
+_SYMMETRIC = {"a": StoredRows("m", "side", "n"), "b": StoredRows("m"), "c": StoredRows("m")}
+_RANK_K = {"a": StoredRows("n", "trans", "k"), "c": StoredRows("n")}
+_RANK_2K = {"a": StoredRows("n", "trans", "k"), "b": StoredRows("n", "trans", "k"), "c": StoredRows("n")}
+_GEMM = {"a": StoredRows("m", "transa", "k"), "b": StoredRows("k", "transb", "n"), "c": StoredRows("m")}
 
 
-def _routine(name: str, arguments: str, rows: Mapping[str, Rows], form: str, **more: object) -> Routine:
+def _routine(name: str, arguments: str, rows: Mapping[str, StoredRows], form: str, **more: object) -> Routine:
     return Routine(name, tuple(arguments.split()), rows, form=form, **more)  # type: ignore[arg-type]
 
 
@@ -174,7 +174,7 @@ ROUTINES = (
     _routine(
         "gemmt",
         "uplo transa transb n k alpha a lda b ldb beta c ldc",
-        {"a": Rows("n", "transa", "k"), "b": Rows("k", "transb", "n"), "c": Rows("n")},
+        {"a": StoredRows("n", "transa", "k"), "b": StoredRows("k", "transb", "n"), "c": StoredRows("n")},
         "gemmt",
         swapped=(("transa", "transb"), *_AB),
         flipped=("uplo",),

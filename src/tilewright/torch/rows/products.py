@@ -12,7 +12,7 @@ from tilewright.graph.nodes.base import is_float
 from tilewright.graph.value import Value
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.torch import operators  # noqa: F401 - it registers those in torch.ops.tilewright
-from tilewright.torch.rows.row import Call, Row
+from tilewright.torch.rows.row import AtenCall, Row
 
 aten, own = torch.ops.aten, torch.ops.tilewright
 
@@ -24,17 +24,17 @@ def _floating(*values: Value) -> None:
             raise NotConvertible(reason=f"it multiplies {one.dtype}")
 
 
-def _matmul(call: Call, a: Value, b: Value) -> Value:
+def _matmul(call: AtenCall, a: Value, b: Value) -> Value:
     _floating(a, b)
     return call.graph.matmul(a, b)
 
 
-def _linear(call: Call, x: Value, weight: Value, bias: Value | None = None) -> Value:
+def _linear(call: AtenCall, x: Value, weight: Value, bias: Value | None = None) -> Value:
     _floating(x, weight)
     return call.graph.linear(x, weight, bias)
 
 
-def _addmm(call: Call, added: Value, a: Value, b: Value, *, beta: Any = 1, alpha: Any = 1) -> Value:
+def _addmm(call: AtenCall, added: Value, a: Value, b: Value, *, beta: Any = 1, alpha: Any = 1) -> Value:
     _floating(a, b)
     found = call.graph.matmul(a, b, alpha=float(alpha))
     if beta == 0:
@@ -43,7 +43,7 @@ def _addmm(call: Call, added: Value, a: Value, b: Value, *, beta: Any = 1, alpha
 
 
 def _attention(
-    call: Call,
+    call: AtenCall,
     q: Value,
     k: Value,
     v: Value,
@@ -63,7 +63,7 @@ def _attention(
 
 
 def _own_attention(
-    call: Call,
+    call: AtenCall,
     q: Value,
     k: Value,
     v: Value,
@@ -80,7 +80,7 @@ def _own_attention(
     )
 
 
-def _own_linear(call: Call, x: Value, weight: Value, bias: Value | None, activation: Any) -> Value:
+def _own_linear(call: AtenCall, x: Value, weight: Value, bias: Value | None, activation: Any) -> Value:
     return call.graph.linear(x, weight, bias, activation)
 
 
@@ -89,7 +89,7 @@ def _last_axes(shape: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _layer_norm(
-    call: Call, x: Value, shape: Sequence[Any], weight: Value | None, bias: Value | None, eps: float
+    call: AtenCall, x: Value, shape: Sequence[Any], weight: Value | None, bias: Value | None, eps: float
 ) -> Value:
     g = call.graph
     if bias is not None and weight is None:
@@ -98,7 +98,7 @@ def _layer_norm(
 
 
 def _rms_norm(
-    call: Call, x: Value, shape: Sequence[Any], weight: Value | None = None, eps: float | None = None
+    call: AtenCall, x: Value, shape: Sequence[Any], weight: Value | None = None, eps: float | None = None
 ) -> Value:
     """Without an eps PyTorch takes the distance of 1 and the next number of the type."""
     if eps is None:
@@ -107,7 +107,7 @@ def _rms_norm(
 
 
 def _batch_norm(
-    call: Call,
+    call: AtenCall,
     x: Value,
     weight: Value | None,
     bias: Value | None,
@@ -127,7 +127,7 @@ def _batch_norm(
 
 
 def _convolution(
-    call: Call,
+    call: AtenCall,
     x: Value,
     weight: Value,
     bias: Value | None,
@@ -160,7 +160,7 @@ def _convolution(
 
 
 def _encoder_layer(
-    call: Call,
+    call: AtenCall,
     x: Value,
     width: int,
     heads: int,
@@ -212,7 +212,7 @@ _SCORE_MASK, _PADDING_MASK = 0, 1
 
 
 def _self_attention(
-    call: Call,
+    call: AtenCall,
     x: Value,
     width: int,
     heads: int,
