@@ -12,7 +12,7 @@ from shares import looped
 from tiers import draws
 
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.interpret import Run, interpret
+from tilewright.ir.interpret import Interpreter, interpret
 from tilewright.ir.nodes import (
     Array,
     Buffer,
@@ -475,7 +475,7 @@ def pack_of(
         Slice("source", Constant(0), (Constant(depth), Constant(1))),
         *(Constant(lanes), Constant(depth), panel, kr, unit, parts),
     )
-    Run({"panels": (flat, 0), "source": (source.reshape(-1), 0)}, {}).pack(node, {})
+    Interpreter({"panels": (flat, 0), "source": (source.reshape(-1), 0)}, {}).pack(node, {})
     return flat
 
 

@@ -15,7 +15,7 @@ from tilewright.llvm.quick import QUICK_UNIT_BITS, QUICK_WORK, QuickState
 from tilewright.llvm.values import INT64, POINTER, Type, Value, int64, null
 from tilewright.recorder import recordings
 from tilewright.threads.pool import WAKE_WORK, thread_pool
-from tilewright.threads.pool_memory import State, TeamMemory
+from tilewright.threads.pool_memory import PoolState, TeamMemory
 from tilewright.threads.scratch import ScratchTable
 
 #: Products of fewer multiply-adds keep the GIL: releasing and reacquiring it costs about 100 ns, and they
@@ -135,7 +135,7 @@ class CallEntry(Entry):
         state = self.symbol("pool")
         size, started, opened = (
             self.load_acquire(INT64, self.at(state, field.offset))
-            for field in (State.size, State.started, State.open)
+            for field in (PoolState.size, PoolState.started, PoolState.open)
         )
         size = self.select(self.icmp("==", limit, 0), size, limit)
         wanted = self.takes_team(work, size)

@@ -37,7 +37,7 @@ from tilewright.ops.gemm.matrix_values import (
 )
 from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE, merged, multiply
 from tilewright.threads.pool import WAKE_WORK
-from tilewright.threads.pool_memory import APART, State, TeamMemory
+from tilewright.threads.pool_memory import APART, PoolState, TeamMemory
 from tilewright.threads.scratch import ScratchTable
 
 #: The parameters of a loop.
@@ -241,7 +241,7 @@ class _Loop(Entry):
     def workers(self, work: Value) -> Iterator[Value]:
         """The team of a product with this many multiply-adds, which does not look for signals; null: none."""
         state = self.symbol("pool")
-        size = self.word(state, State.size)
+        size = self.word(state, PoolState.size)
         several = self.icmp(">", size, 1)
         wanted = self.and_(several, self.takes_team(work, size))
         memory = self.alloca(INT64, ctypes.sizeof(TeamMemory) // 8, APART)
@@ -249,7 +249,7 @@ class _Loop(Entry):
             self.ask(SupplyRequest.WORKERS)
         wanted = self.and_(wanted, self.workers_there(state, size))
         with self.once_if(wanted, [null()]) as (_, opened):
-            code = self.pointer(state, State.open)
+            code = self.pointer(state, PoolState.open)
             long = self.zext(self.icmp(">", work, WAKE_WORK), INT64)
             self.call(Callee(VOID, code.text), [state, memory, size, long])
             # An exception cannot leave a loop: handlers run after the call, as NumPy has it.
@@ -257,12 +257,12 @@ class _Loop(Entry):
             opened([memory])
         yield opened.results[0]
         with self.when(wanted):
-            self.call(Callee(VOID, self.pointer(state, State.close).text), [memory])
+            self.call(Callee(VOID, self.pointer(state, PoolState.close).text), [memory])
 
     def workers_there(self, state: Value, size: Value) -> Value:
         """Whether the pool has been opened and has its workers."""
-        started = self.load_acquire(INT64, self.at(state, State.started.offset))
-        opened = self.load_acquire(INT64, self.at(state, State.open.offset))
+        started = self.load_acquire(INT64, self.at(state, PoolState.started.offset))
+        opened = self.load_acquire(INT64, self.at(state, PoolState.open.offset))
         return self.and_(self.icmp("!=", opened, 0), self.icmp(">=", self.add(started, 1), size))
 
     # --- the product --------------------------------------------------------------------------------

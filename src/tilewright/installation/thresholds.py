@@ -33,7 +33,7 @@ def least_product(letter: str) -> int:
 
 
 class ShapeThresholds(NamedTuple):
-    """The least shapes of one product that kernels take, after batches over one matrix have become one product.
+    """The least shapes of a product that kernels take, after batches over one matrix have become one product.
 
     Attributes
     ----------

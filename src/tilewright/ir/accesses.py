@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.interpret import Run
+from tilewright.ir.interpret import Interpreter
 from tilewright.ir.nodes import (
     Expression,
     If,
@@ -46,7 +46,7 @@ def buffer_of(program: Program, address: int) -> str:
     return program.buffers[address // APART - 1].name
 
 
-class _Placed(Run):
+class _Placed(Interpreter):
     """Follows the loops and conditions of a program, and yields what each primitive touches."""
 
     def __init__(self, program: Program, scalars: Mapping[str, complex], starts: Mapping[str, int]) -> None:
@@ -56,7 +56,7 @@ class _Placed(Run):
         self.starts = {buffer.name: place * APART + starts.get(buffer.name, 0) for place, buffer in places}
 
     def integer(self, node: Expression, names: Mapping[str, int]) -> int:
-        """As for `Run`; an address is that of the buffer's place."""
+        """As for `Interpreter`; an address is that of the buffer's place."""
         if isinstance(node, Lead):
             return -self.starts[node.buffer] % node.unit_bytes * 8 // self.bits[node.buffer]
         return super().integer(node, names)

@@ -60,7 +60,7 @@ from tilewright.spec.weights import Weights
 _Held: TypeAlias = tuple[Array, int] | list[tuple[Array, int]]
 
 
-class Run:
+class Interpreter:
     """One run of a program on buffers: the meaning of expressions, conditions and primitives."""
 
     def __init__(
@@ -358,7 +358,7 @@ class Run:
 class _InterpretedOperands(NamedTuple):
     """The fields of a primitive as numbers and arrays: see `PrimitiveOperands`."""
 
-    run: Run
+    run: Interpreter
     node: Primitive
     names: Mapping[str, int]
     first: Mapping[str, bool]
@@ -469,4 +469,4 @@ def interpret(
             kind: np.dtype[Any] = buffer.dtype.numpy
             arrays[buffer.name] = (np.full(buffer.size or 0, _nothing(kind), kind), 0)
     own = tuple(buffer.name for buffer in program.buffers if buffer.space in (Space.THREAD, Space.LOCAL))
-    Run(arrays, scalars, threads, own).block(program.body, dict(sizes), {})
+    Interpreter(arrays, scalars, threads, own).block(program.body, dict(sizes), {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tilewright.ir.interpret import Run
+from tilewright.ir.interpret import Interpreter
 from tilewright.ir.nodes import (
     AnyOf,
     Binary,
@@ -63,7 +63,7 @@ class _Tracer:
     """Follows the first iteration of every loop."""
 
     def __init__(self, scalars: Mapping[str, complex]) -> None:
-        self.run = Run({}, scalars)
+        self.run = Interpreter({}, scalars)
         self.decisions: list[Decision] = []
         self.primitives: list[Statement] = []
 

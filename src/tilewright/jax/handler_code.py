@@ -40,7 +40,7 @@ from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int32, int64, null
 from tilewright.machine.machine import Machine
 from tilewright.threads.pool import WAKE_WORK
-from tilewright.threads.pool_memory import State, TeamMemory
+from tilewright.threads.pool_memory import PoolState, TeamMemory
 
 HANDLER = "tw_xla_call"
 
@@ -325,10 +325,10 @@ class _HandlerCode(StepCode):
     def threads(self, program: Value) -> TeamRequest:
         """The team of the longest step; Python starts threads that `set_num_threads` has added."""
         work, state = self.word(program, ProgramField.WORK), self.symbol("pool")
-        size = self.load_acquire(INT64, self.at(state, State.size.offset))
+        size = self.load_acquire(INT64, self.at(state, PoolState.size.offset))
         wanted = self.takes_team(work, size)
-        started = self.load_acquire(INT64, self.at(state, State.started.offset))
-        opened = self.load_acquire(INT64, self.at(state, State.open.offset))
+        started = self.load_acquire(INT64, self.at(state, PoolState.started.offset))
+        opened = self.load_acquire(INT64, self.at(state, PoolState.open.offset))
         absent = self.or_(self.icmp("<", started, self.sub(size, 1)), self.icmp("==", opened, 0))
         with self.when(self.and_(wanted, absent)):
             self.callback("supply", VOID, size)

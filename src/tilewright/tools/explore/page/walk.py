@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tilewright.compiler.example import Example, View
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.interpret import Run
+from tilewright.ir.interpret import Interpreter
 from tilewright.ir.nodes import (
     Constant,
     Expression,
@@ -94,7 +94,7 @@ class CallSteps:
         return self.count < MOST_COUNTED
 
 
-class _Walker(Run):
+class _Walker(Interpreter):
     """Follows loops and conditions as one thread runs them."""
 
     def __init__(self, program: Program, example: Example) -> None:
@@ -106,7 +106,7 @@ class _Walker(Run):
         self._sizes: dict[int, int] = {}
 
     def integer(self, node: Expression, names: Mapping[str, int]) -> int:
-        """As for `Run`; every buffer is aligned, and flags that a run sets are 0."""
+        """As for `Interpreter`; every buffer is aligned, and flags that a run sets are 0."""
         if isinstance(node, Lead) or (isinstance(node, TableEntry) and node.buffer not in self.buffers):
             return 0
         return super().integer(node, names)
