@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from tilewright.errors import NotConvertible
+from tilewright.graph.builder import Graph
 from tilewright.graph.nodes.base import is_float
 from tilewright.graph.value import Value
 from tilewright.loops.nests.polynomial import Polynomial
@@ -159,82 +160,88 @@ def _convolution(
     return g.transpose(found, (0, axes + 1, *range(1, axes + 1)))
 
 
-def _encoder_layer(
-    call: AtenCall,
-    x: Value,
-    width: int,
-    heads: int,
-    qkv_weight: Value,
-    qkv_bias: Value,
-    out_weight: Value,
-    out_bias: Value,
-    use_gelu: bool,
-    norm_first: bool,
-    eps: float,
-    norm_weight_1: Value,
-    norm_bias_1: Value,
-    norm_weight_2: Value,
-    norm_bias_2: Value,
-    weight_1: Value,
-    bias_1: Value,
-    weight_2: Value,
-    bias_2: Value,
-    mask: Value | None = None,
-    mask_type: int | None = None,
-) -> Value:
-    """`torch.nn.TransformerEncoderLayer` in inference."""
-    g = call.graph
-
-    def feed_forward(y: Value) -> Value:
-        inner = g.linear(y, weight_1, bias_1, activation="gelu" if use_gelu else "relu")
-        return g.linear(inner, weight_2, bias_2)
-
-    def attend(y: Value) -> Value:
-        return _self_attention(
-            call, y, width, heads, (qkv_weight, qkv_bias, out_weight, out_bias), mask, mask_type
-        )
-
-    def norm_1(y: Value) -> Value:
-        return g.layer_norm(y, norm_weight_1, norm_bias_1, -1, eps)
-
-    def norm_2(y: Value) -> Value:
-        return g.layer_norm(y, norm_weight_2, norm_bias_2, -1, eps)
-
-    if norm_first:
-        x = x + attend(norm_1(x))
-        return x + feed_forward(norm_2(x))
-    x = norm_1(x + attend(x))
-    return norm_2(x + feed_forward(x))
-
-
 #: Kinds of masks of `torch._transformer_encoder_layer_fwd`: of scores, of padding.
 _SCORE_MASK, _PADDING_MASK = 0, 1
 
 
-def _self_attention(
-    call: AtenCall,
-    x: Value,
-    width: int,
-    heads: int,
-    weights: tuple[Value, Value, Value, Value],
-    mask: Value | None,
-    mask_type: int | None,
-) -> Value:
-    """Attention of x to itself; True in a mask hides a key."""
-    g = call.graph
-    qkv_weight, qkv_bias, out_weight, out_bias = weights
-    batch, tokens = x.shape[:2]
-    qkv = g.reshape(g.linear(x, qkv_weight, qkv_bias), (batch, tokens, 3, heads, width // heads))
-    q, k, v = (g.transpose(g.slice(qkv, (slice(None), slice(None), one)), (0, 2, 1, 3)) for one in range(3))
-    seen = None
-    if mask is not None:
-        if mask.dtype.kind != "b" or mask_type not in (_SCORE_MASK, _PADDING_MASK):
-            raise NotConvertible(reason=f"its mask is of the kind {mask_type} and {mask.dtype}")
-        seen = g.unary("logical_not", mask)
-        if mask_type == _PADDING_MASK:
-            seen = g.reshape(seen, (batch, 1, 1, tokens))
-    found = g.transpose(g.attention(q, k, v, mask=seen), (0, 2, 1, 3))
-    return g.linear(g.reshape(found, (batch, tokens, width)), out_weight, out_bias)
+class _EncoderLayer(NamedTuple):
+    """The arguments of `torch._transformer_encoder_layer_fwd`, in its order.
+
+    Attributes
+    ----------
+    x : (batch, tokens, width).
+    qkv_weight, qkv_bias, out_weight, out_bias : of the attention; Q, K and V are one product.
+    norm_weight_1, norm_bias_1 : of the norm of the attention.
+    norm_weight_2, norm_bias_2 : of the norm of the feed-forward part.
+    weight_1, bias_1, weight_2, bias_2 : of the feed-forward part.
+    mask : True hides a key.
+    mask_type : `_SCORE_MASK` or `_PADDING_MASK`.
+    """
+
+    x: Value
+    width: int
+    heads: int
+    qkv_weight: Value
+    qkv_bias: Value
+    out_weight: Value
+    out_bias: Value
+    use_gelu: bool
+    norm_first: bool
+    eps: float
+    norm_weight_1: Value
+    norm_bias_1: Value
+    norm_weight_2: Value
+    norm_bias_2: Value
+    weight_1: Value
+    bias_1: Value
+    weight_2: Value
+    bias_2: Value
+    mask: Value | None = None
+    mask_type: int | None = None
+
+    def norm_1(self, g: Graph, y: Value) -> Value:
+        """The norm of the attention."""
+        return g.layer_norm(y, self.norm_weight_1, self.norm_bias_1, -1, self.eps)
+
+    def norm_2(self, g: Graph, y: Value) -> Value:
+        """The norm of the feed-forward part."""
+        return g.layer_norm(y, self.norm_weight_2, self.norm_bias_2, -1, self.eps)
+
+    def feed_forward(self, g: Graph, y: Value) -> Value:
+        """Two linear layers with an activation between them."""
+        inner = g.linear(y, self.weight_1, self.bias_1, activation="gelu" if self.use_gelu else "relu")
+        return g.linear(inner, self.weight_2, self.bias_2)
+
+    def seen(self, g: Graph) -> Value | None:
+        """The mask as `Graph.attention` takes it: False hides a key."""
+        if self.mask is None:
+            return None
+        if self.mask.dtype.kind != "b" or self.mask_type not in (_SCORE_MASK, _PADDING_MASK):
+            raise NotConvertible(reason=f"its mask is of the kind {self.mask_type} and {self.mask.dtype}")
+        seen = g.unary("logical_not", self.mask)
+        batch, tokens = self.x.shape[:2]
+        return g.reshape(seen, (batch, 1, 1, tokens)) if self.mask_type == _PADDING_MASK else seen
+
+    def attend(self, g: Graph, y: Value) -> Value:
+        """Attention of y to itself, with the projections around it."""
+        batch, tokens = self.x.shape[:2]
+        split = (batch, tokens, 3, self.heads, self.width // self.heads)
+        qkv = g.reshape(g.linear(y, self.qkv_weight, self.qkv_bias), split)
+        parts = (g.slice(qkv, (slice(None), slice(None), one)) for one in range(3))
+        q, k, v = (g.transpose(part, (0, 2, 1, 3)) for part in parts)
+        found = g.transpose(g.attention(q, k, v, mask=self.seen(g)), (0, 2, 1, 3))
+        return g.linear(g.reshape(found, (batch, tokens, self.width)), self.out_weight, self.out_bias)
+
+
+def _encoder_layer(call: AtenCall, *arguments: Any, **named: Any) -> Value:
+    """`torch.nn.TransformerEncoderLayer` in inference."""
+    g, layer = call.graph, _EncoderLayer(*arguments, **named)
+    x = layer.x
+    if layer.norm_first:
+        x = x + layer.attend(g, layer.norm_1(g, x))
+        return x + layer.feed_forward(g, layer.norm_2(g, x))
+    x = layer.norm_1(g, x + layer.attend(g, x))
+    return layer.norm_2(g, x + layer.feed_forward(g, x))
 
 
 PRODUCT_ROWS: dict[Any, Row] = {
