@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from tiers import pairwise
 
+from tilewright.ir.expressions import Constant
 from tilewright.ir.interpret import Interpreter, interpret
-from tilewright.ir.nodes import Constant, Loop, Space
+from tilewright.ir.nodes import Loop, Space
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.partition import share, tasks

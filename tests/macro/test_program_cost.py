@@ -18,24 +18,9 @@ from tilewright.compiler.matrix_example import example_of
 from tilewright.compiler.operation import Compilation
 from tilewright.compiler.pipeline import run_stages
 from tilewright.ir.accesses import accesses
+from tilewright.ir.expressions import Constant, Expression, Lead, Name, TableEntry, Unless
 from tilewright.ir.interpret import Interpreter
-from tilewright.ir.nodes import (
-    Buffer,
-    Constant,
-    Expression,
-    If,
-    Lead,
-    Let,
-    Loop,
-    Name,
-    Program,
-    Slice,
-    Space,
-    Statement,
-    TableEntry,
-    UnaryMap,
-    Unless,
-)
+from tilewright.ir.nodes import Buffer, If, Let, Loop, Program, Slice, Space, Statement, UnaryMap
 from tilewright.ir.primitives.budget import Spend
 from tilewright.ir.primitives.prefetch import PrefetchRows
 from tilewright.machine.cache import Cache

@@ -12,29 +12,21 @@ from typing import Any, NamedTuple
 
 from tilewright.compiler.explanation import Considered, compared, strategy_of
 from tilewright.compiler.operation import Compilation, operation_of
-from tilewright.ir.interpret import Interpreter
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
     Binary,
     Compare,
     Constant,
     Expression,
-    If,
     Lead,
-    Let,
-    Loop,
     Name,
     Operator,
-    Primitive,
-    Program,
     Relation,
-    Statement,
     TableEntry,
-    TileMatmul,
-    Traffic,
-    UnaryMap,
 )
+from tilewright.ir.interpret import Interpreter
+from tilewright.ir.nodes import If, Let, Loop, Primitive, Program, Statement, TileMatmul, Traffic, UnaryMap
 from tilewright.ir.primitives.rows import SoftmaxRows
 from tilewright.ir.text import print_condition
 from tilewright.ir.trace import names_in

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.errors import InvalidTileIr
+from tilewright.ir.expressions import Expression, Lead
 from tilewright.ir.interpret import Interpreter
 from tilewright.ir.nodes import (
-    Expression,
     If,
-    Lead,
     Let,
     Loop,
     Pack,
@@ -169,7 +168,8 @@ def accesses(
 
     Examples
     --------
-    >>> from tilewright.ir.nodes import Buffer, Constant, Name, Space
+    >>> from tilewright.ir.expressions import Constant, Name
+    >>> from tilewright.ir.nodes import Buffer, Space
     >>> from tilewright.spec.dtype import F32
     >>> from tilewright.spec.functions import UnaryOp
     >>> c = Slice("c", Constant(0), (Name("ldc"), Constant(1)))

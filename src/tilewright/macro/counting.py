@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from tilewright.ir.nodes import Expression, If, Let, Loop, Name, Program, Slice, Statement
+from tilewright.ir.expressions import Expression, Name
+from tilewright.ir.nodes import If, Let, Loop, Program, Slice, Statement
 from tilewright.machine.machine import Machine
 from tilewright.macro.cost import KEPT_SHARE
 from tilewright.macro.footprint import AccessLattice, LatticeAxis, distinct, touched

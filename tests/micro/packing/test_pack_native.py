@@ -19,8 +19,9 @@ from support import GUARD_PAGES, GuardedMemory, host_rows
 from tiers import crossed, named
 
 import tilewright as tw
+from tilewright.ir.expressions import Constant, Name
 from tilewright.ir.interpret import Interpreter
-from tilewright.ir.nodes import Constant, Name, Pack, Parts, Slice
+from tilewright.ir.nodes import Pack, Parts, Slice
 from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object

@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from shares import looped, share
 from tiers import crossed, draws, named
 
+from tilewright.ir.expressions import Constant, Name
 from tilewright.ir.interpret import Interpreter, interpret
-from tilewright.ir.nodes import Constant, If, Loop, Name, Pack, Program, Space, Statement
+from tilewright.ir.nodes import If, Loop, Pack, Program, Space, Statement
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     ADJACENT,
     AllOf,
     AnyOf,
-    Buffer,
     Compare,
     Constant,
     Expression,
-    If,
     Name,
-    Program,
     Relation,
-    Slice,
-    Space,
-    Statement,
     ceildiv,
     maximum,
     minimum,
 )
+from tilewright.ir.nodes import Buffer, If, Program, Slice, Space, Statement
 from tilewright.ir.primitives.pairs import CombineRows
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import TASK_ELEMENTS, TASK_UNIT, THREAD_TASKS, bounded, parallel, share, tasks

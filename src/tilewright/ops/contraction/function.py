@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.ir.nodes import Constant, Expression
+from tilewright.ir.expressions import Constant, Expression
 from tilewright.ir.relocate import Place, Relocation
 from tilewright.machine.machine import Machine
 from tilewright.ops.contraction.primitive import PrimitiveContext, PrimitiveIR, PrimitiveLowering, split

@@ -6,22 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from tilewright.ir.expressions import AllOf, AnyOf, Compare, Constant, Expression, Name, Relation, Scalar
 from tilewright.ir.nodes import (
-    AllOf,
-    AnyOf,
     Applied,
     Buffer,
-    Compare,
-    Constant,
     Execution,
-    Expression,
     Finish,
     If,
     Loop,
-    Name,
     Program,
-    Relation,
-    Scalar,
     Slice,
     Space,
     Statement,

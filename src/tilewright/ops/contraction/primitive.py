@@ -6,7 +6,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple
 
-from tilewright.ir.nodes import Buffer, Constant, Expression, Name, Statement
+from tilewright.ir.expressions import Constant, Expression, Name
+from tilewright.ir.nodes import Buffer, Statement
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.bounds import CutBounds, blocking_bounds

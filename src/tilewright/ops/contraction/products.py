@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tilewright.ir.nodes import Applied, Constant, Expression, Slice, Space
+from tilewright.ir.expressions import Constant, Expression
+from tilewright.ir.nodes import Applied, Slice, Space
 from tilewright.ir.relocate import Place, Relocation
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine

@@ -6,25 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from tilewright.ir.expressions import AllOf, AnyOf, Compare, Constant, Name, Relation, maximum, roundup
 from tilewright.ir.nodes import (
-    AllOf,
-    AnyOf,
     Buffer,
-    Compare,
-    Constant,
     If,
     Let,
     Loop,
-    Name,
     Pack,
     Program,
-    Relation,
     Space,
     Statement,
     TileEpilogue,
     TileMatmul,
-    maximum,
-    roundup,
 )
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine

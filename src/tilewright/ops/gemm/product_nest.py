@@ -4,36 +4,38 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
-    Applied,
-    Carry,
     Compare,
     Constant,
     Expression,
     ExpressionLike,
-    Finish,
     FirstElse,
+    Name,
+    Relation,
+    Scalar,
+    ceildiv,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.ir.nodes import (
+    Applied,
+    Carry,
+    Finish,
     Groups,
     If,
     Let,
     Loop,
-    Name,
     Pack,
     Panels,
     Parts,
-    Relation,
-    Scalar,
     Slice,
     Statement,
     Stored,
     Tile,
     TileMatmul,
-    ceildiv,
-    maximum,
-    minimum,
-    roundup,
 )
 from tilewright.ir.primitives.budget import Spend
 from tilewright.machine.isa import Edge, TileFma

@@ -22,12 +22,7 @@ from tilewright.compiler.explanation import (
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Compilation
 from tilewright.errors import TilewrightError, UnsupportedArgument, shown
-from tilewright.ir.nodes import (
-    Pack,
-    Program,
-    Statement,
-    TileMatmul,
-)
+from tilewright.ir.nodes import Pack, Program, Statement, TileMatmul
 from tilewright.ir.trace import Trace, trace
 from tilewright.ops.gemm.call import PreparedProduct, prepare
 from tilewright.ops.gemm.epilogue_operands import activation_word

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.ir.nodes import Buffer, Scalar, Space
+from tilewright.ir.expressions import Scalar
+from tilewright.ir.nodes import Buffer, Space
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking
 from tilewright.ops.contraction.primitive import PrimitiveContext, PrimitiveIR, PrimitiveLowering

@@ -14,7 +14,8 @@ from tilewright.compiler.matrix_example import example_of
 from tilewright.compiler.operation import operation_of
 from tilewright.compiler.repr_html import kernel_facts
 from tilewright.errors import TilewrightError
-from tilewright.ir.nodes import Constant, If, Loop, Pack, Program, Statement, TileMatmul
+from tilewright.ir.expressions import Constant
+from tilewright.ir.nodes import If, Loop, Pack, Program, Statement, TileMatmul
 from tilewright.ir.primitives.tables import PackTable
 from tilewright.machine.machine import Machine
 from tilewright.ops.explain import explain_problem

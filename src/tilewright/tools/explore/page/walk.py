@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from tilewright.compiler.example import Example, View
 from tilewright.errors import InvalidTileIr
+from tilewright.ir.expressions import Constant, Expression, Lead, TableEntry
 from tilewright.ir.interpret import Interpreter
 from tilewright.ir.nodes import (
-    Constant,
-    Expression,
     If,
-    Lead,
     Let,
     Loop,
     Pack,
@@ -26,7 +24,6 @@ from tilewright.ir.nodes import (
     Program,
     Slice,
     Statement,
-    TableEntry,
     TileEpilogue,
     TileMatmul,
     UnaryMap,
