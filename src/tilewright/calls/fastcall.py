@@ -1,4 +1,4 @@
-"""Entries: machine code of builtins that serves a call, or gives it up to what serves the others."""
+"""Native entries: machine code of builtins that serves a call, or gives it up to a fallback."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Entry(StepCode):
 
     Attributes
     ----------
-    fallback : where a call goes that this code does not serve.
+    fallback : the block that calls go to which this code does not serve.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class CallEntry(Entry):
             self.require(self.icmp(">", left, 0))
 
     def spend_quick(self, work: Value) -> None:
-        """The same for the multiply-adds of a call; one of many is not served by quick code."""
+        """Counts a call's multiply-adds down while quick code is in use; gives up calls of too many."""
         with self.when(self.quick_code_in_use()):
             self.require(self.icmp("<=", work, QUICK_WORK))
             state = self.symbol("quick_state")
@@ -153,11 +153,11 @@ class CallEntry(Entry):
         self.teams.clear()
 
     def others(self) -> Callee:
-        """What calls that are given up go to, with the same arguments."""
+        """The function that calls which are given up go to, with the same arguments."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Emits what gives up a call, after all that serves one."""
+        """Emits the fallback, behind all other code: it drops held references and calls `others`."""
         for block, reference, following in reversed(self._held):
             self.place(block)
             self.python("decref", reference)
