@@ -25,7 +25,7 @@ _READS_STRIDES = (
 
 
 class NodeReport(NamedTuple):
-    """Where a node runs.
+    """The region or library that a node runs in.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ def _gives_tensors(found: Any) -> bool:
 
 
 def _separate_views_of_inputs(graph: fx.Graph) -> None:
-    """Copies views of inputs for each node that reads them: a transposed weight belongs into each region."""
+    """Copies views of inputs for each node that reads them: a transposed weight belongs in each region."""
     for node in list(graph.nodes):
         users = list(node.users)
         operands = node.all_input_nodes

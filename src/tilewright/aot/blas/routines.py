@@ -33,7 +33,7 @@ ROLES: dict[str, ArgumentRole] = {
 
 @dataclass(frozen=True)
 class FlagValues:
-    """The values of a flag: Fortran's letters and the numbers of CBLAS, by the code that is used inside."""
+    """The values of a flag: Fortran's letters and the numbers of CBLAS, indexed by the internal code."""
 
     letters: tuple[str, ...]
     numbers: tuple[int, ...]
@@ -55,7 +55,7 @@ ROW_MAJOR, COLUMN_MAJOR = 101, 102
 
 @dataclass(frozen=True)
 class StoredRows:
-    """Rows of a matrix as it is stored: one size where a flag is 0 (N, L), else another."""
+    """Rows of a matrix as it is stored: one size if a flag is 0 (N, L), else another."""
 
     size: str
     flag: str = ""
@@ -86,12 +86,12 @@ class Routine:
     rows : the rows of each matrix, which its leading dimension may not be less than.
     types : the letters of its types.
     transposes : of complex types; real ones take all.
-    real : scalars that are real also where matrices are complex.
-    swapped, flipped : what a row-major call is as a column-major one: pairs of arguments in each other's
-        place, flags with their other value.
-    conjugated : whether alpha is conjugated then too.
+    real : scalars that are real even if the matrices are complex.
+    swapped, flipped : how a row-major call becomes a column-major one: pairs of arguments that are exchanged,
+        flags that get their other value.
+    conjugated : whether alpha is conjugated then, too.
     hermitian : whether its symmetric matrix is Hermitian.
-    fortran : the Fortran name where it is not the letter, the name and an underscore.
+    form : what computes it, a key of `calls.FORMS`.
 
     Source: Dongarra et al., A Set of Level 3 Basic Linear Algebra Subprograms, ACM TOMS 16(1), 1990; BLAS
     Technical Forum Standard, 2001, annex B (CBLAS); Intel oneMKL reference for gemmt and gemm_batch_strided.
@@ -116,7 +116,7 @@ class Routine:
         object.__setattr__(self, "leading", {f"ld{matrix}": rows for matrix, rows in self.rows.items()})
 
     def number(self, argument: str) -> int:
-        """The number of an argument, as `xerbla` is told."""
+        """The number of an argument, as it is reported to `xerbla`."""
         return self.arguments.index(argument) + 1
 
     def letters_for(self, flag: str, *, is_complex: bool) -> tuple[int, ...]:
@@ -132,7 +132,7 @@ class Routine:
         return [one for one in self.arguments if ROLES[one] is ArgumentRole.MATRIX][-1]
 
     def partner(self, argument: str) -> str:
-        """The argument in whose place one stands in a row-major call.
+        """The argument that one is exchanged with in a row-major call.
 
         >>> find_routine("gemm").partner("lda")
         'ldb'
