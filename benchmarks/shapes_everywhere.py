@@ -35,7 +35,7 @@ from tilewright.tools.bench.contest import (
     CORE_TYPE,
     Contest,
     Contestant,
-    Measurement,
+    ContestResult,
     MemoryPass,
     find_contestants,
 )
@@ -148,7 +148,7 @@ class Found:
     """One line of the table of shapes."""
 
     kind: str
-    measured: Measurement
+    measured: ContestResult
 
     @property
     def label(self) -> str:
@@ -176,7 +176,7 @@ def bytes_of(case: Case) -> int:
     return case.batch * (m * k * types.a.size + k * n * types.b.size + m * n * types.c.size)
 
 
-def peers_of(found: Measurement) -> list[str]:
+def peers_of(found: ContestResult) -> list[str]:
     """Every contestant besides tilewright."""
     return [name for name in found.samples if name != TILEWRIGHT.name]
 
@@ -199,7 +199,7 @@ def columns_of(contest: Contest, options: argparse.Namespace) -> list[str]:
     return [column for column in columns if len(members[column]) > (column == NUMPY_BEST)]
 
 
-def ratio(found: Measurement, peer: str) -> float:
+def ratio(found: ContestResult, peer: str) -> float:
     """Tilewright's speed over a peer's: medians of shares of the peak, so that both saw the same clock."""
     return found.share_of_peak(TILEWRIGHT.name) / found.share_of_peak(peer)
 
@@ -409,7 +409,7 @@ def compared(kind: str, cases: Sequence[Measured], options: argparse.Namespace) 
     return found
 
 
-def leave_out_slow(contest: Contest, last: Measurement, case: Measured) -> None:
+def leave_out_slow(contest: Contest, last: ContestResult, case: Measured) -> None:
     """Measure no peer that was much slower at the last problem and would take long at the next one."""
     for name in set(contest.names) & set(peers_of(last)):
         seconds = case.flops_of(name.split()[0]) / last.speed(name) * 1e-9

@@ -23,7 +23,7 @@ from rich.progress import track
 
 from tilewright.machine.host import detect_host
 from tilewright.settings import variable_of
-from tilewright.tools.bench.contest import Contest, Measurement, find_contestants
+from tilewright.tools.bench.contest import Contest, ContestResult, find_contestants
 from tilewright.tools.explore.cases import Case, parse_sizes
 from tilewright.tools.explore.facts import describe_machine, machine_title
 from tilewright.tools.explore.measure import REPEAT
@@ -71,14 +71,14 @@ def cases(dtype: str) -> Iterator[tuple[str, Case]]:
             yield f"{kind} {case.label}", case
 
 
-def together(measured: Sequence[Measurement]) -> Measurement:
+def together(measured: Sequence[ContestResult]) -> ContestResult:
     """The measurements of one shape by several pairs of processes as one."""
     names = (TILEWRIGHT.name, MODEL)
     samples = {name: [sample for one in measured for sample in one.samples[name]] for name in names}
-    return Measurement(measured[0].case, samples, (), ())
+    return ContestResult(measured[0].case, samples, (), ())
 
 
-def gain(label: str, found: Measurement) -> Gain:
+def gain(label: str, found: ContestResult) -> Gain:
     """The speed with tuned constants over that without, at one shape.
 
     The interval is of the ratios within each round.
@@ -122,7 +122,7 @@ def main() -> None:
     chosen = dict(cases(options.dtype))
     contestants, absent = find_contestants(next(iter(chosen.values())), (TILEWRIGHT.name, MODEL), 1)
     assert not absent, absent
-    found: dict[str, list[Measurement]] = {label: [] for label in chosen}
+    found: dict[str, list[ContestResult]] = {label: [] for label in chosen}
     rounds = ceil(options.repeat / options.processes)
     for number in track(range(options.processes), "processes", transient=True):
         with Contest(contestants, 1, seed=number) as contest:

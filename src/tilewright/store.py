@@ -47,7 +47,7 @@ EXCESS_SHARE = 1 / 64
 logger = logging.getLogger("tilewright.cache")
 
 
-class Entry(NamedTuple):
+class StoredFile(NamedTuple):
     """One file of the cache."""
 
     path: Path
@@ -192,18 +192,18 @@ class ObjectCache:
 
     # --- size -------------------------------------------------------------------------------
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[StoredFile, ...]:
         """Every file, least recently used first."""
         return tuple(sorted(self._scan(), key=lambda entry: entry.used))
 
-    def _scan(self) -> Iterator[Entry]:
+    def _scan(self) -> Iterator[StoredFile]:
         if not self._private.trusted():
             return
         for path in self.directory.glob("*" + SUFFIX):
             with contextlib.suppress(OSError):  # another process may have removed it
                 found = path.lstat()
                 if not stat.S_ISDIR(found.st_mode):
-                    yield Entry(path, found.st_size, found.st_mtime)
+                    yield StoredFile(path, found.st_size, found.st_mtime)
 
     def prune(self, limit_bytes: int) -> int:
         """Removes the least recently used files until the rest fits; how many went.

@@ -29,7 +29,7 @@ from distributed import Nanny, wait
 
 import tilewright as tw
 import tilewright.dask as twd
-from tilewright.dask.placement import Placement
+from tilewright.dask.placement import PlacementPlugin
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_threads_are_shared_and_tasks_named(cluster: Any, client: Any) -> None:
 
 def test_each_worker_is_given_a_tile(cluster: Any, client: Any) -> None:
     """The plugin of workers brings that of the scheduler, once; its tasks have the preference."""
-    assert Placement.name in cluster.scheduler.plugins
+    assert PlacementPlugin.name in cluster.scheduler.plugins
     a, b = operands(96, 16)
     future = client.persist(twd.matmul(a, b))
     wait(future, timeout=PATIENCE)

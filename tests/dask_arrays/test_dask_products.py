@@ -20,7 +20,7 @@ import dask.bag as db
 import tilewright as tw
 import tilewright.dask as twd
 from tilewright import errors
-from tilewright.dask.chains import DEPTH, Step, add_pieces
+from tilewright.dask.chains import DEPTH, ChainStep, add_pieces
 
 TYPES = ("f4", "f8", "f2", ml_dtypes.bfloat16, "i1", "u4", "i8", "c8", "c16", "?")
 
@@ -101,7 +101,7 @@ def test_steps_leave_their_input_alone() -> None:
     """A step may run again: on the same sum it gives the same bits."""
     rng = np.random.default_rng(0)
     pieces = [rng.standard_normal((4, 4)).astype(np.float32) for _ in range(4)]
-    step, before = Step("", 2, "float32", "float32"), np.ones((4, 4), np.float32)
+    step, before = ChainStep("", 2, "float32", "float32"), np.ones((4, 4), np.float32)
     kept = before.copy()
     before.flags.writeable = False
     first, again = (add_pieces(step, (4, 4), before, *pieces) for _ in range(2))

@@ -14,7 +14,7 @@ pytest.importorskip("distributed")
 import dask.array as da
 
 import tilewright.dask as twd
-from tilewright.dask.placement import Placement, assign, grid_of, places
+from tilewright.dask.placement import PlacementPlugin, assign, grid_of, places
 
 
 class Piece:
@@ -56,7 +56,7 @@ def product(m: int, n: int, k: int = 6, chunk: int = 1, **options: Any) -> Any:
 
 def placed(c: Any, workers: int, **options: Any) -> dict[Any, Piece]:
     scheduler, tasks = scheduled(c, workers, **options)
-    Placement().update_graph(scheduler, tasks=list(tasks), keys=set(), client="c")
+    PlacementPlugin().update_graph(scheduler, tasks=list(tasks), keys=set(), client="c")
     return {key: piece for key, piece in tasks.items() if piece.state == "released"}
 
 
@@ -87,7 +87,7 @@ def test_a_tile_goes_where_its_pieces_are() -> None:
     for key, piece in tasks.items():
         if piece.state == "memory":
             piece.who_has = (scheduler.running[int(key[0] == right and key[2] < 2)],)
-    Placement().update_graph(scheduler, tasks=list(tasks))
+    PlacementPlugin().update_graph(scheduler, tasks=list(tasks))
     owners = {key[2]: piece.worker_restrictions for key, piece in tasks.items() if key[0] == c.name}
     assert owners == {0: {"tcp://1"}, 1: {"tcp://1"}, 2: {"tcp://0"}, 3: {"tcp://0"}}
 
@@ -120,7 +120,7 @@ def test_wishes_of_the_user_stay() -> None:
     scheduler, tasks = scheduled(product(4, 4), 2)
     own = [piece for piece in tasks.values() if piece.state == "released"]
     own[0].worker_restrictions = {"tcp://9"}
-    Placement().update_graph(scheduler, tasks=list(tasks))
+    PlacementPlugin().update_graph(scheduler, tasks=list(tasks))
     assert own[0].worker_restrictions == {"tcp://9"}
     assert not own[0].loose_restrictions
 

@@ -10,21 +10,8 @@ from cache_simulator import CacheHierarchy
 
 from tilewright.errors import InvalidTileIr
 from tilewright.ir.accesses import APART, accesses, buffer_of
-from tilewright.ir.nodes import (
-    Buffer,
-    Constant,
-    Loop,
-    Name,
-    Pack,
-    Program,
-    Scalar,
-    Slice,
-    Space,
-    Statement,
-    Stored,
-    Tile,
-    TileMatmul,
-)
+from tilewright.ir.expressions import Constant, Name, Scalar
+from tilewright.ir.nodes import Buffer, Loop, Pack, Program, Slice, Space, Statement, Stored, Tile, TileMatmul
 from tilewright.ir.primitives.products import MultiplyRows
 from tilewright.machine.cache import Cache
 from tilewright.machine.catalog import find_machine

@@ -15,9 +15,10 @@ import pytest
 from numpy.typing import NDArray
 from tiers import crossed
 
+from tilewright.ir.expressions import Constant
 from tilewright.ir.fuse import fuse_consumer, fuse_pack, fuse_unpack
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import Constant, Loop, Pack, Program, Slice, Statement, TileEpilogue
+from tilewright.ir.nodes import Loop, Pack, Program, Slice, Statement, TileEpilogue
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify

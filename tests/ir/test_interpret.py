@@ -12,22 +12,12 @@ from shares import looped
 from tiers import draws
 
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.interpret import Run, interpret
-from tilewright.ir.nodes import (
-    Array,
-    Buffer,
+from tilewright.ir.expressions import (
     Constant,
     Expression,
     Name,
     Operator,
-    Pack,
-    Parts,
-    Program,
     Scalar,
-    Slice,
-    Space,
-    Tile,
-    TileMatmul,
     apply,
     ceildiv,
     fold,
@@ -35,6 +25,8 @@ from tilewright.ir.nodes import (
     minimum,
     roundup,
 )
+from tilewright.ir.interpret import Interpreter, interpret
+from tilewright.ir.nodes import Array, Buffer, Pack, Parts, Program, Slice, Space, Tile, TileMatmul
 from tilewright.ir.parse import parse_program
 from tilewright.ir.verify import verify
 from tilewright.spec.dtype import BF16, F16, F32, F64, I4, I8, I16, I32, U4, U8, DType, Kind
@@ -475,7 +467,7 @@ def pack_of(
         Slice("source", Constant(0), (Constant(depth), Constant(1))),
         *(Constant(lanes), Constant(depth), panel, kr, unit, parts),
     )
-    Run({"panels": (flat, 0), "source": (source.reshape(-1), 0)}, {}).pack(node, {})
+    Interpreter({"panels": (flat, 0), "source": (source.reshape(-1), 0)}, {}).pack(node, {})
     return flat
 
 

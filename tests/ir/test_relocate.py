@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.nodes import Name
+from tilewright.ir.expressions import Name
 from tilewright.ir.parse import parse_program
 from tilewright.ir.relocate import Place, Relocation
 from tilewright.ir.text import print_program

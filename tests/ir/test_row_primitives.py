@@ -13,8 +13,9 @@ from shares import looped
 from support import rough
 
 from tilewright.errors import InvalidTileIr
+from tilewright.ir.expressions import Constant, Scalar
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import Buffer, Constant, Primitive, Program, Scalar, Slice, Space
+from tilewright.ir.nodes import Buffer, Primitive, Program, Slice, Space
 from tilewright.ir.parse import parse_program
 from tilewright.ir.primitives.rows import LayerNormRows, MaxRows, SoftmaxRows, SumRows
 from tilewright.ir.text import print_program

@@ -9,8 +9,9 @@ import pytest
 from support import Array
 
 from tilewright.errors import InvalidTileIr
+from tilewright.ir.expressions import Constant, Scalar
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import Buffer, Constant, Program, Scalar, Slice, Space
+from tilewright.ir.nodes import Buffer, Program, Slice, Space
 from tilewright.ir.parse import parse_program
 from tilewright.ir.primitives.attention import Finite, SoftmaxGradient
 from tilewright.ir.text import print_program

@@ -13,30 +13,33 @@ from shares import looped
 from tiers import draws
 
 from tilewright.errors import TileIrSyntax
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
-    Batch,
     Binary,
-    Buffer,
-    Carry,
     Compare,
     Constant,
-    Execution,
     Expression,
     FirstElse,
-    If,
     Lead,
-    Let,
-    Loop,
     Name,
     Operator,
-    Pack,
-    Parts,
-    Program,
     Relation,
     Scalar,
     ScalarValue,
+    Unless,
+)
+from tilewright.ir.nodes import (
+    Batch,
+    Buffer,
+    Carry,
+    Execution,
+    If,
+    Let,
+    Loop,
+    Pack,
+    Parts,
+    Program,
     Slice,
     Space,
     Statement,
@@ -44,7 +47,6 @@ from tilewright.ir.nodes import (
     TileEpilogue,
     TileForm,
     TileMatmul,
-    Unless,
 )
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_expression, print_program

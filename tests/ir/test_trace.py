@@ -6,19 +6,8 @@ from typing import Any
 
 import pytest
 
-from tilewright.ir.nodes import (
-    AllOf,
-    AnyOf,
-    Compare,
-    Constant,
-    If,
-    Let,
-    Loop,
-    Name,
-    Program,
-    Relation,
-    Unless,
-)
+from tilewright.ir.expressions import AllOf, AnyOf, Compare, Constant, Name, Relation, Unless
+from tilewright.ir.nodes import If, Let, Loop, Program
 from tilewright.ir.trace import trace
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import choose_blocking

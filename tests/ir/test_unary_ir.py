@@ -13,20 +13,9 @@ from shares import looped
 from tiers import draws
 
 from tilewright.errors import InvalidTileIr, TileIrSyntax
+from tilewright.ir.expressions import Constant, Expression, Lead, Name
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import (
-    Buffer,
-    Constant,
-    Expression,
-    Lead,
-    Let,
-    Name,
-    Program,
-    Slice,
-    Space,
-    Traffic,
-    UnaryMap,
-)
+from tilewright.ir.nodes import Buffer, Let, Program, Slice, Space, Traffic, UnaryMap
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify

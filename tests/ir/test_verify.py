@@ -9,28 +9,31 @@ import pytest
 from shares import looped
 
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
-    Applied,
-    Batch,
     Binary,
-    Buffer,
-    Carry,
     Compare,
     Constant,
-    Finish,
     FirstElse,
+    Name,
+    Operator,
+    Relation,
+    Scalar,
+    Unless,
+)
+from tilewright.ir.nodes import (
+    Applied,
+    Batch,
+    Buffer,
+    Carry,
+    Finish,
     If,
     Let,
     Loop,
-    Name,
-    Operator,
     Pack,
     Parts,
     Program,
-    Relation,
-    Scalar,
     Slice,
     Space,
     Statement,
@@ -38,7 +41,6 @@ from tilewright.ir.nodes import (
     TileEpilogue,
     TileForm,
     TileMatmul,
-    Unless,
 )
 from tilewright.ir.verify import is_name, verify
 from tilewright.spec.dtype import C64, F32, F64, I8, I32

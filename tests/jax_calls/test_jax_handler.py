@@ -38,11 +38,11 @@ def normal(*shape: int, seed: int = 0) -> Any:
 
 #: Structures of the header, and of `frame.py` with the fields that differ in name.
 STRUCTURES: dict[str, tuple[Any, dict[str, str]]] = {
-    "XLA_FFI_CallFrame": (ffi.Frame, {}),
+    "XLA_FFI_CallFrame": (ffi.CallFrame, {}),
     "XLA_FFI_Args": (ffi.Buffers, {"items": "args"}),
     "XLA_FFI_Rets": (ffi.Buffers, {"items": "rets"}),
     "XLA_FFI_Attrs": (ffi.Attributes, {"items": "attrs"}),
-    "XLA_FFI_Buffer": (ffi.Buffer, {}),
+    "XLA_FFI_Buffer": (ffi.XlaBuffer, {}),
     "XLA_FFI_Array": (ffi.ArrayAttribute, {}),
     "XLA_FFI_ByteSpan": (ffi.TextAttribute, {"data": "ptr", "size": "len"}),
     "XLA_FFI_Api": (ffi.Api, {"error_create": "XLA_FFI_Error_Create"}),
@@ -55,7 +55,7 @@ STRUCTURES: dict[str, tuple[Any, dict[str, str]]] = {
 CONSTANTS = {
     "XLA_FFI_API_MAJOR": ffi.MAJOR,
     "XLA_FFI_Extension_Metadata": ffi.METADATA,
-    "XLA_FFI_ExecutionStage_EXECUTE": ffi.Stage.EXECUTE,
+    "XLA_FFI_ExecutionStage_EXECUTE": ffi.ExecutionStage.EXECUTE,
     "XLA_FFI_AttrType_ARRAY": ffi.AttributeType.ARRAY,
     "XLA_FFI_AttrType_STRING": ffi.AttributeType.STRING,
     "XLA_FFI_Error_Create_Args_STRUCT_SIZE": ffi.ERROR_CREATE_BYTES,
@@ -100,8 +100,8 @@ class Caller:
         version = ffi.ApiVersion(ctypes.sizeof(ffi.ApiVersion), None, major, minor)
         create_address = ctypes.cast(self._create, ctypes.c_void_p).value
         self.api = ffi.Api(ctypes.sizeof(ffi.Api), None, version, None, create_address)
-        self.frame = ffi.Frame(ctypes.sizeof(ffi.Frame), None, ctypes.addressof(self.api))
-        self.frame.stage = ffi.Stage.EXECUTE
+        self.frame = ffi.CallFrame(ctypes.sizeof(ffi.CallFrame), None, ctypes.addressof(self.api))
+        self.frame.stage = ffi.ExecutionStage.EXECUTE
 
     def call(self) -> int | None:
         found: int | None = handler().function(ctypes.addressof(self.frame))

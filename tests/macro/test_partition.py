@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from tiers import pairwise
 
-from tilewright.ir.interpret import Run, interpret
-from tilewright.ir.nodes import Constant, Loop, Space
+from tilewright.ir.expressions import Constant
+from tilewright.ir.interpret import Interpreter, interpret
+from tilewright.ir.nodes import Loop, Space
 from tilewright.machine.catalog import find_machine
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.partition import share, tasks
@@ -38,7 +39,7 @@ SIZES = [
 
 
 def evaluate(threads: int, extent: int, unit: int, each: int) -> int:
-    return Run({}, {}, threads).integer(share(Constant(extent), unit, tasks(each)), {})
+    return Interpreter({}, {}, threads).integer(share(Constant(extent), unit, tasks(each)), {})
 
 
 def test_one_thread_has_one_task() -> None:

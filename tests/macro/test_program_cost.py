@@ -18,31 +18,16 @@ from tilewright.compiler.matrix_example import example_of
 from tilewright.compiler.operation import Compilation
 from tilewright.compiler.pipeline import run_stages
 from tilewright.ir.accesses import accesses
-from tilewright.ir.interpret import Run as Interpreted
-from tilewright.ir.nodes import (
-    Buffer,
-    Constant,
-    Expression,
-    If,
-    Lead,
-    Let,
-    Loop,
-    Name,
-    Program,
-    Slice,
-    Space,
-    Statement,
-    TableEntry,
-    UnaryMap,
-    Unless,
-)
+from tilewright.ir.expressions import Constant, Expression, Lead, Name, TableEntry, Unless
+from tilewright.ir.interpret import Interpreter
+from tilewright.ir.nodes import Buffer, If, Let, Loop, Program, Slice, Space, Statement, UnaryMap
 from tilewright.ir.primitives.budget import Spend
 from tilewright.ir.primitives.prefetch import PrefetchRows
 from tilewright.machine.cache import Cache
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.counting import Counts, count_program
-from tilewright.macro.footprint import Axis, Window, touched
+from tilewright.macro.footprint import AccessLattice, LatticeAxis, touched
 from tilewright.macro.levels import Cycles
 from tilewright.macro.prediction import Path, Product
 from tilewright.macro.program_cost import predict_counts, predict_program
@@ -77,7 +62,7 @@ CALLS: dict[str, tuple[Any, dict[str, int]]] = {
 }
 
 
-class _Counting(Interpreted):
+class _Counting(Interpreter):
     """Follows a program as the interpreter does; statements are noted with their sizes, and not run."""
 
     def __init__(self, tables: Mapping[str, tuple[int, ...]]) -> None:
@@ -278,7 +263,7 @@ def test_attention_agrees_with_the_costs_that_choose_its_schedule(target: str) -
 
 def test_pages_that_a_tlb_lacks_are_walked() -> None:
     # A column of a row-major matrix whose rows are two pages long touches a page for each row.
-    column = Window("a", 0, 4, (Axis(8192, 4096),), {})
+    column = AccessLattice("a", 0, 4, (LatticeAxis(8192, 4096),), {})
     assert touched((column,), 4096) == 4096
     program = Program(
         "p",

@@ -18,7 +18,7 @@ from support import Array, GuardedMemory
 import tilewright as tw
 from tilewright.aot.blas.build import BlasLibrary, build_blas
 from tilewright.aot.blas.files import blas_files
-from tilewright.aot.blas.routines import FLAGS, ROLES, Role, find_routine
+from tilewright.aot.blas.routines import FLAGS, ROLES, ArgumentRole, find_routine
 from tilewright.aot.form import LibraryForm
 from tilewright.compiler.target import resolve_target
 from tilewright.errors import NoLinker, NoResolver
@@ -99,12 +99,12 @@ def run_fortran(name: str, letter: str, given: Mapping[str, Any], *, wide: bool 
     for argument in routine.arguments:
         value = given[argument]
         match ROLES[argument]:
-            case Role.FLAG:
+            case ArgumentRole.FLAG:
                 arguments.append(ctypes.c_char_p(value.encode()))
-            case Role.SCALAR:
+            case ArgumentRole.SCALAR:
                 kept.append(np.array([value], dtype))
                 arguments.append(ctypes.c_void_p(kept[-1].ctypes.data))
-            case Role.MATRIX:
+            case ArgumentRole.MATRIX:
                 arguments.append(value.pointer)
             case _:
                 arguments.append(ctypes.byref(kind(value)))
@@ -123,16 +123,16 @@ def run_c(name: str, letter: str, given: Mapping[str, Any], layout: int, *, wide
     for argument in routine.arguments:
         value = given[argument]
         match ROLES[argument]:
-            case Role.FLAG:
+            case ArgumentRole.FLAG:
                 words = FLAGS[argument]
                 known = dict(zip(words.letters, words.numbers, strict=True))
                 arguments.append(ctypes.c_int(known.get(value, 0)))
-            case Role.SCALAR if is_complex(letter) and argument not in routine.real:
+            case ArgumentRole.SCALAR if is_complex(letter) and argument not in routine.real:
                 kept.append(np.array([value], dtype))
                 arguments.append(ctypes.c_void_p(kept[-1].ctypes.data))
-            case Role.SCALAR:
+            case ArgumentRole.SCALAR:
                 arguments.append(real(value.real))
-            case Role.MATRIX:
+            case ArgumentRole.MATRIX:
                 arguments.append(value.pointer)
             case _:
                 arguments.append(kind(value))

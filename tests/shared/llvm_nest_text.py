@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from tilewright.loops.llvm.symbols import Candidate
 from tilewright.loops.nests.nest import (
     Access,
-    Applied,
     Assign,
     Cell,
-    Choice,
     Conversion,
     CountedLoop,
+    FunctionCall,
     InvariantScalar,
     Load,
     Minus,
@@ -20,6 +19,7 @@ from tilewright.loops.nests.nest import (
     Obstacle,
     Quotient,
     Read,
+    Select,
     SquareRoot,
     Statement,
     Sum,
@@ -53,10 +53,10 @@ def value_text(value: Value) -> str:
             return f"({value_text(left)} / {value_text(right)})"
         case SquareRoot(inner):
             return f"sqrt({value_text(inner)})"
-        case Choice(relation, left, right, then, otherwise):
+        case Select(relation, left, right, then, otherwise):
             test = f"{value_text(left)} {relation} {value_text(right)}"
             return f"({value_text(then)} if {test} else {value_text(otherwise)})"
-        case Applied(function, operands):
+        case FunctionCall(function, operands):
             return f"{function}({', '.join(map(value_text, operands))})"
         case Unreadable(reason, _):
             return f"? {reason}"

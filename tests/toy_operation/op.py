@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tilewright.compiler.operation import Op
-from tilewright.ir.nodes import Buffer, Constant, Name, Program, Slice, Space, UnaryMap
+from tilewright.ir.expressions import Constant, Name
+from tilewright.ir.nodes import Buffer, Program, Slice, Space, UnaryMap
 from tilewright.machine.machine import Machine
 from tilewright.spec.functions import UnaryOp
 from toy_operation.problem import Squared

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from typing import NamedTuple
 
-from tilewright.calls.kinds import Kind, KindRow, Kinds
+from tilewright.calls.kinds import KeyKind, KindRow, Kinds
 from tilewright.calls.layout import (
     ALIGNED,
     ARRAY_DATA,
@@ -88,7 +88,7 @@ class _Key(NamedTuple):
     arrays: Value
 
 
-def _first(kind: Kind) -> Value:
+def _first(kind: KeyKind) -> Value:
     """The first word of an argument, without an address."""
     return int64(kind << KIND_BIT)
 
@@ -133,7 +133,7 @@ class KeyCode(ObjectCode):
         flags = self.zext(self.load(INT32, self.at(array, ARRAY_FLAGS), 4), INT64)
         flags = self.shl(self.and_(flags, int64(ALIGNED | WRITEABLE)), int64(FLAGS_BIT))
         dtype = self.pointer(array, ARRAY_DTYPE)
-        word = self.add(self.ptrtoint(dtype), self.add(flags, _first(Kind.ARRAY)))
+        word = self.add(self.ptrtoint(dtype), self.add(flags, _first(KeyKind.ARRAY)))
         start, size = self.word(array, ARRAY_DATA), self.word(dtype, DTYPE_SIZE)
         return AxesRead(
             *(word, axes, start, size), self.pointer(array, ARRAY_SHAPE), self.pointer(array, ARRAY_STRIDES)
@@ -225,7 +225,7 @@ class KeyCode(ObjectCode):
         overflow = self.alloca(INT32, 1, 4)
         number = self.python("as_integer", value, overflow)
         self.give_up_if(self.icmp("!=", self.load(INT32, overflow, 4), 0))
-        self.add_words(state, _first(Kind.INTEGER), number)
+        self.add_words(state, _first(KeyKind.INTEGER), number)
         self.ret(int64(1))
 
     def put_text(self, value: Value, state: Value) -> None:
@@ -239,7 +239,7 @@ class KeyCode(ObjectCode):
         self.give_up_if(self.icmp(">", size, 8 * MOST_WORDS))
         whole = self.ashr(size, int64(3))
         self.check_room(state, self.add(whole, 3))
-        self.add_words(state, _first(Kind.TEXT), size)
+        self.add_words(state, _first(KeyKind.TEXT), size)
         with self.loop(int64(0), whole, int64(1), "word") as number:
             self.add_words(state, self.load(INT64, self.item(text, number), 1))
         first = self.mul(whole, 8)
@@ -257,7 +257,7 @@ class KeyCode(ObjectCode):
             self.give_up_if(self.icmp("==", self.call(self.callee, [item, state]), 0))
         self.ret(int64(1))
 
-    def put_sequence(self, value: Value, state: Value, kind: Kind, items: Value) -> None:
+    def put_sequence(self, value: Value, state: Value, kind: KeyKind, items: Value) -> None:
         """A tuple or a list."""
         size = self.word(value, TUPLE_SIZE)
         self.give_up_if(self.icmp(">", size, MOST_WORDS))
@@ -277,19 +277,19 @@ class KeyCode(ObjectCode):
         """An object as its row says."""
         first = self.shl(how, int64(KIND_BIT))
         typed = self.add(self.ptrtoint(kind), first)
-        with self.when(self.icmp("==", how, Kind.TENSOR)):
+        with self.when(self.icmp("==", how, KeyKind.TENSOR)):
             self.put_alone(value, state, read_tensor(self, value))
-        with self.when(self.icmp("==", how, Kind.EXPORTED)):
+        with self.when(self.icmp("==", how, KeyKind.EXPORTED)):
             array = self.array_of_exporter(value, self.inttoptr(size), state)
             self.add_words(state, typed)
             self.put_alone(value, state, self.read_array(array))
-        with self.when(self.icmp("==", how, Kind.GROUP)):
+        with self.when(self.icmp("==", how, KeyKind.GROUP)):
             self.add_words(state, typed)
             self.put_items(self.at(value, SERIAL_SLOT), size, state)
-        with self.when(self.icmp("==", how, Kind.IDENTITY)):
+        with self.when(self.icmp("==", how, KeyKind.IDENTITY)):
             self.add_words(state, self.add(self.ptrtoint(value), first))
             self.ret(int64(1))
-        with self.when(self.icmp("==", how, Kind.SERIAL)):
+        with self.when(self.icmp("==", how, KeyKind.SERIAL)):
             serial = self.word(value, SERIAL_SLOT)
             self.give_up_if(self.icmp("==", serial, 0))
             self.add_words(state, self.add(serial, first))
@@ -314,19 +314,19 @@ def emit_put(module: Module) -> KeyCode:
         f.put_alone(value, state, f.read_array(value))
     f.check_room(state, MOST_WORDS_OF_OBJECT)
     with f.when(f.is_of(value, "float")):
-        f.add_words(state, _first(Kind.FLOAT), f.word(value, FLOAT_VALUE))
+        f.add_words(state, _first(KeyKind.FLOAT), f.word(value, FLOAT_VALUE))
         f.ret(int64(1))
     with f.when(f.or_(f.icmp("==", value, f.symbol("none")), f.is_of(value, "bool"))):
-        f.add_words(state, f.add(f.ptrtoint(value), _first(Kind.IDENTITY)))
+        f.add_words(state, f.add(f.ptrtoint(value), _first(KeyKind.IDENTITY)))
         f.ret(int64(1))
     with f.when(f.is_of(value, "int")):
         f.put_integer(value, state)
     with f.when(f.is_of(value, "str")):
         f.put_text(value, state)
     with f.when(f.is_of(value, "tuple")):
-        f.put_sequence(value, state, Kind.TUPLE, f.at(value, TUPLE_ITEM))
+        f.put_sequence(value, state, KeyKind.TUPLE, f.at(value, TUPLE_ITEM))
     with f.when(f.is_of(value, "list")):
-        f.put_sequence(value, state, Kind.LIST, f.pointer(value, LIST_ITEMS))
+        f.put_sequence(value, state, KeyKind.LIST, f.pointer(value, LIST_ITEMS))
     f.put_known(value, f.pointer(value, OBJECT_TYPE), state)
     f.ret(int64(0))
     return f

@@ -1,4 +1,4 @@
-"""Entries: machine code of builtins that serves a call, or gives it up to what serves the others."""
+"""Native entries: machine code of builtins that serves a call, or gives it up to a fallback."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilewright.llvm.quick import QUICK_UNIT_BITS, QUICK_WORK, QuickState
 from tilewright.llvm.values import INT64, POINTER, Type, Value, int64, null
 from tilewright.recorder import recordings
 from tilewright.threads.pool import WAKE_WORK, thread_pool
-from tilewright.threads.pool_memory import State, TeamMemory
+from tilewright.threads.pool_memory import PoolState, TeamMemory
 from tilewright.threads.scratch import ScratchTable
 
 #: Products of fewer multiply-adds keep the GIL: releasing and reacquiring it costs about 100 ns, and they
@@ -33,7 +33,7 @@ class Entry(StepCode):
 
     Attributes
     ----------
-    fallback : where a call goes that this code does not serve.
+    fallback : the block that calls go to which this code does not serve.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class CallEntry(Entry):
             self.require(self.icmp(">", left, 0))
 
     def spend_quick(self, work: Value) -> None:
-        """The same for the multiply-adds of a call; one of many is not served by quick code."""
+        """Counts a call's multiply-adds down while quick code is in use; gives up calls of too many."""
         with self.when(self.quick_code_in_use()):
             self.require(self.icmp("<=", work, QUICK_WORK))
             state = self.symbol("quick_state")
@@ -135,7 +135,7 @@ class CallEntry(Entry):
         state = self.symbol("pool")
         size, started, opened = (
             self.load_acquire(INT64, self.at(state, field.offset))
-            for field in (State.size, State.started, State.open)
+            for field in (PoolState.size, PoolState.started, PoolState.open)
         )
         size = self.select(self.icmp("==", limit, 0), size, limit)
         wanted = self.takes_team(work, size)
@@ -153,11 +153,11 @@ class CallEntry(Entry):
         self.teams.clear()
 
     def others(self) -> Callee:
-        """What calls that are given up go to, with the same arguments."""
+        """The function that calls which are given up go to, with the same arguments."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Emits what gives up a call, after all that serves one."""
+        """Emits the fallback, behind all other code: it drops held references and calls `others`."""
         for block, reference, following in reversed(self._held):
             self.place(block)
             self.python("decref", reference)

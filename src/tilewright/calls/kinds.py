@@ -19,7 +19,7 @@ from tilewright.recorder import Grouped, Numbered
 MOST_KINDS = 64
 
 
-class Kind(IntEnum):
+class KeyKind(IntEnum):
     """What a key has of an argument; in the word beside its value."""
 
     IDENTITY = 1  # the object itself: None, True, a type, a dtype, a member of an enumeration
@@ -72,11 +72,11 @@ class KnownKinds:
         self.table = Kinds()
         self._types: list[type] = []
         for scalar in (np.float64, np.float32, np.int64, np.int32):
-            self._add(scalar, Kind.NUMBER, np.dtype(scalar).itemsize)
-        self._add(complex, Kind.NUMBER, np.dtype(complex).itemsize)
-        self._add(type(...), Kind.IDENTITY)
+            self._add(scalar, KeyKind.NUMBER, np.dtype(scalar).itemsize)
+        self._add(complex, KeyKind.NUMBER, np.dtype(complex).itemsize)
+        self._add(type(...), KeyKind.IDENTITY)
 
-    def _add(self, kind: type, row: Kind, size: int = 0) -> None:
+    def _add(self, kind: type, row: KeyKind, size: int = 0) -> None:
         count = self.table.count
         if count < MOST_KINDS and kind not in self._types:
             self._types.append(kind)
@@ -97,15 +97,15 @@ class KnownKinds:
                 continue
             if isinstance(value, Numbered):
                 if serial_readable(value):
-                    self._add(kind, Kind.SERIAL)
+                    self._add(kind, KeyKind.SERIAL)
                     kept.append(value._serial)  # noqa: SLF001  (its address is in the key)
             elif isinstance(value, Grouped):
                 if group_readable(value):
-                    self._add(kind, Kind.GROUP, len(value.parts()))
+                    self._add(kind, KeyKind.GROUP, len(value.parts()))
             elif isinstance(value, (np.bool_, np.number)) and value.dtype.char in NUMBERS:
-                self._add(kind, Kind.NUMBER, value.dtype.itemsize)
+                self._add(kind, KeyKind.NUMBER, value.dtype.itemsize)
             elif isinstance(value, (np.dtype, type, enum.Enum)):
-                self._add(kind, Kind.IDENTITY)
+                self._add(kind, KeyKind.IDENTITY)
                 kept.append(value)
             elif kind not in self._types:
                 self._learn_exporter(kind, value)
@@ -116,8 +116,8 @@ class KnownKinds:
         if exporter is None or not exporter.known:
             return
         if exporter.library is Library.NONE:
-            self._add(kind, Kind.IDENTITY)
+            self._add(kind, KeyKind.IDENTITY)
         elif exporter.library is not Library.TORCH:
-            self._add(kind, Kind.EXPORTED, id(exporter.view))
+            self._add(kind, KeyKind.EXPORTED, id(exporter.view))
         elif torch_types.connect():
-            self._add(kind, Kind.TENSOR)
+            self._add(kind, KeyKind.TENSOR)

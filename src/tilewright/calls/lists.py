@@ -23,7 +23,7 @@ MOST_LIST_AXES = 8
 _LIST_ARGUMENTS = (("list", POINTER), ("lengths", POINTER), ("axes", INT64), ("floats", INT64))
 
 
-class Row(ctypes.Structure):
+class _FunctionRow(ctypes.Structure):
     """A Python function, its builtin, and which of its positional arguments are operands.
 
     Operands that are not the first arguments follow a text.
@@ -40,13 +40,13 @@ class Row(ctypes.Structure):
 class Operands(ctypes.Structure):
     """The functions that may take lists; a row is complete before it is counted."""
 
-    _fields_ = (("count", ctypes.c_int64), ("rows", Row * MOST_FUNCTIONS))
+    _fields_ = (("count", ctypes.c_int64), ("rows", _FunctionRow * MOST_FUNCTIONS))
 
     def add(self, function: Any, builtin: Any, operands: slice) -> None:
         """Adds a function; both live as long as the process."""
         known = [row.function for row in self.rows[: self.count]]
         if id(function) not in known and self.count < MOST_FUNCTIONS:
-            self.rows[self.count] = Row(id(function), id(builtin), operands.start, operands.stop)
+            self.rows[self.count] = _FunctionRow(id(function), id(builtin), operands.start, operands.stop)
             self.count += 1
 
 
@@ -67,7 +67,7 @@ def emit_fallback(module: Module) -> Callee:
         alike = f.is_of(value, "ndarray", "list", "float", "int", "bool", "str")
         f.go_on_if(f.or_(alike, f.icmp("==", value, f.symbol("none"))), python)
         f.put(f.item(whole, number), 0, value)
-    first, last = f.word(row, Row.first), f.minimum(f.word(row, Row.last), nargs)
+    first, last = f.word(row, _FunctionRow.first), f.minimum(f.word(row, _FunctionRow.last), nargs)
     with f.when(f.icmp(">", first, 0)), f.when(f.icmp(">", last, 0)):
         f.go_on_if(f.is_of(f.pointer(args), "str"), python)
     dropped = f.new_block("dropped")
@@ -79,7 +79,7 @@ def emit_fallback(module: Module) -> Callee:
             f.put(f.item(whole, number), 0, made)
             f.put(changed, 0, int64(1))
     f.leave_if(f.icmp("==", f.word(changed), 0), python)
-    found = f.python("vectorcall", f.pointer(row, Row.builtin), whole, nargs, kwnames)
+    found = f.python("vectorcall", f.pointer(row, _FunctionRow.builtin), whole, nargs, kwnames)
     _drop_made(f, args, whole, first, last)
     f.ret(found)
     f.place(dropped)
@@ -102,7 +102,7 @@ def _find_row(f: ObjectCode, function: Value, missing: Block) -> Value:
     """The row of a function; to another block if there is none."""
     table = f.symbol("operands")
     with f.carried_loop(int64(0), f.word(table), int64(1), [null()], "row") as (number, (known,), advance):
-        row = f.at(f.at(table, Operands.rows.offset), f.mul(number, ctypes.sizeof(Row)))
+        row = f.at(f.at(table, Operands.rows.offset), f.mul(number, ctypes.sizeof(_FunctionRow)))
         advance([f.select(f.icmp("==", f.pointer(row), function), row, known)])
     f.leave_if(f.is_null(advance.results[0]), missing)
     return advance.results[0]

@@ -30,7 +30,7 @@ from tilewright.calls.recipe import (
     StepField,
 )
 from tilewright.calls.recording import flattened
-from tilewright.calls.results_code import Results, run_numpy
+from tilewright.calls.results_code import ResultsCode, run_numpy
 from tilewright.calls.step_code import TeamRequest
 from tilewright.calls.torch_functions import torch_types
 from tilewright.llvm.build import Callee, Module
@@ -214,7 +214,7 @@ def _emit() -> str:
     wish = f.find_threads(recipe)
     f.take(recipe)
     failed, failed_later, declined = map(f.new_block, ("failed", "failed_later", "declined"))
-    results = Results(f, recipe, f.body, f.bases, f.state)
+    results = ResultsCode(f, recipe, f.body, f.bases, f.state)
     first_step = results.make(failed)
     block = f.take_memory(recipe, failed)
     f.run(recipe, first_step, wish, failed_later, declined)

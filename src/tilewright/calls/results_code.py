@@ -35,7 +35,7 @@ def _place_in(f: ObjectCode, record: Value, bases: Value, base: Value) -> Value:
     return f.inttoptr(f.add(start, f.word(record, ArrayField.OFFSET)))
 
 
-class Results:
+class ResultsCode:
     """The results of a call.
 
     Parameters

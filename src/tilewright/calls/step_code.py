@@ -12,7 +12,7 @@ from tilewright.calls.recipe import StepField
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.values import INT64, VOID, Type, Value, int64, null
 from tilewright.threads.pool import POLL_WORK, TEAM_WORK
-from tilewright.threads.pool_memory import APART, State, TeamMemory
+from tilewright.threads.pool_memory import APART, PoolState, TeamMemory
 
 
 class TeamRequest(NamedTuple):
@@ -56,13 +56,13 @@ class StepCode(ObjectCode):
         """The team of the call, opened without the GIL; null if it uses none."""
         memory = self.alloca(INT64, ctypes.sizeof(TeamMemory) // 8, APART)
         with self.once_if(wish.wanted, [null()]) as (_, opened):
-            code = self.pointer(wish.state, State.open)
+            code = self.pointer(wish.state, PoolState.open)
             arguments = [wish.state, memory, wish.threads, self.zext(wish.long, INT64)]
             self.call(Callee(VOID, code.text), arguments)
             opened([memory])
         yield opened.results[0]
         with self.when(wish.wanted):
-            self.call(Callee(VOID, self.pointer(wish.state, State.close).text), [memory])
+            self.call(Callee(VOID, self.pointer(wish.state, PoolState.close).text), [memory])
         self.teams.append((wish.wanted, memory))
 
     def fill(self, step: Value, words: Value, bases: Value) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tilewright.calls.kinds import Kind
+from tilewright.calls.kinds import KeyKind
 from tilewright.calls.layout import ADDRESS_BITS, ALIGNED, WRITEABLE
 from tilewright.calls.object_code import ObjectCode
 from tilewright.calls.recipe import ArrayField
@@ -75,7 +75,7 @@ def read_tensor(f: ObjectCode, tensor: Value) -> AxesRead:
     size = f.word(f.item(table, f.and_(dtype, int64(MOST_TORCH_TYPES - 1)), TorchFunctions.sizes))
     given(f.icmp("!=", size, 0))
     given(f.icmp("==", f.and_(start, f.sub(f.minimum(size, int64(8)), 1)), 0))
-    word = f.add(dtype, int64(((ALIGNED | WRITEABLE) << FLAGS_BIT) + (Kind.TENSOR << KIND_BIT)))
+    word = f.add(dtype, int64(((ALIGNED | WRITEABLE) << FLAGS_BIT) + (KeyKind.TENSOR << KIND_BIT)))
     return AxesRead(word, axes, start, size, f.pointer(found["shape"]), f.pointer(found["strides"]), size)
 
 

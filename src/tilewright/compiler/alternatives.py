@@ -12,29 +12,21 @@ from typing import Any, NamedTuple
 
 from tilewright.compiler.explanation import Considered, compared, strategy_of
 from tilewright.compiler.operation import Compilation, operation_of
-from tilewright.ir.interpret import Run
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
     Binary,
     Compare,
     Constant,
     Expression,
-    If,
     Lead,
-    Let,
-    Loop,
     Name,
     Operator,
-    Primitive,
-    Program,
     Relation,
-    Statement,
     TableEntry,
-    TileMatmul,
-    Traffic,
-    UnaryMap,
 )
+from tilewright.ir.interpret import Interpreter
+from tilewright.ir.nodes import If, Let, Loop, Primitive, Program, Statement, TileMatmul, Traffic, UnaryMap
 from tilewright.ir.primitives.rows import SoftmaxRows
 from tilewright.ir.text import print_condition
 from tilewright.ir.trace import names_in
@@ -246,11 +238,11 @@ def path_words(state: Compilation, program: Program) -> str:
 # --- costs and reasons --------------------------------------------------------------------------------------
 
 
-class _AlignedRun(Run):
+class _AlignedRun(Interpreter):
     """Evaluates expressions without arrays: every buffer starts at a whole vector."""
 
     def integer(self, node: Expression, names: Mapping[str, int]) -> int:
-        """As for `Run`, without elements before the first vector."""
+        """As for `Interpreter`, without elements before the first vector."""
         return 0 if isinstance(node, Lead) else super().integer(node, names)
 
 
@@ -317,7 +309,7 @@ def _sentence(
     return f"{text}; {compared(cycles.total, taken.total)}"
 
 
-def _requires(one: Decided, run: Run, names: Mapping[str, int]) -> bool:
+def _requires(one: Decided, run: Interpreter, names: Mapping[str, int]) -> bool:
     """Whether operands, not costs, are against a path: an equation that does not hold."""
     if not one.answer:
         return False
@@ -352,7 +344,7 @@ def unmet(condition: AnyOf, names: Mapping[str, int]) -> str:
     >>> unmet(AnyOf((AllOf((rows,)),)), {"m": 100})
     'needs m <= 8, m = 100'
     """
-    run = Run({}, {"alpha": 1.0, "beta": 0.0})
+    run = Interpreter({}, {"alpha": 1.0, "beta": 0.0})
     lacking = [
         [term for term in conjunction.terms if not run.holds(AnyOf((AllOf((term,)),)), names)]
         for conjunction in condition.terms

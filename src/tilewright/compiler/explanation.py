@@ -7,8 +7,8 @@ from itertools import islice
 
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Compilation, operation_of
+from tilewright.ir.expressions import Constant
 from tilewright.ir.nodes import (
-    Constant,
     Pack,
     Program,
     Slice,

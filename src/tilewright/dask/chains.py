@@ -30,7 +30,7 @@ DEPTH = 8
 
 
 @dataclass(frozen=True)
-class Step:
+class ChainStep:
     """What one task of a chain computes.
 
     Attributes
@@ -49,7 +49,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Contraction:
+class ChunkedContraction:
     """A sum over labels of products of operands in chunks, with a bias along the last label.
 
     Attributes
@@ -68,14 +68,14 @@ class Contraction:
     name: str
     labels: tuple[str, ...]
     output: str
-    step: Step
+    step: ChainStep
     meta: Array
     depth: int = DEPTH
     replicas: int = 1
     skew: tuple[int, int] = (0, 0)
 
 
-def add_pieces(step: Step, shape: tuple[int, ...], previous: Array | None, *pieces: Array) -> Array:
+def add_pieces(step: ChainStep, shape: tuple[int, ...], previous: Array | None, *pieces: Array) -> Array:
     """The sum so far, plus the products of some pieces of each operand, in memory of its own."""
     groups = [pieces[at : at + step.operands] for at in range(0, len(pieces), step.operands)]
     if previous is None and not groups:
@@ -87,13 +87,13 @@ def add_pieces(step: Step, shape: tuple[int, ...], previous: Array | None, *piec
 
 
 def add_last_pieces(
-    step: Step, shape: tuple[int, ...], bias: Array | None, previous: Array | None, *pieces: Array
+    step: ChainStep, shape: tuple[int, ...], bias: Array | None, previous: Array | None, *pieces: Array
 ) -> Array:
     """The result of a chunk with one chain: the last step of its sum, then bias and activation."""
     return _finished(step, add_pieces(step, shape, previous, *pieces), bias)
 
 
-def add_chains(step: Step, bias: Array | None, *sums: Array) -> Array:
+def add_chains(step: ChainStep, bias: Array | None, *sums: Array) -> Array:
     """The result of a chunk from the sums of its chains, in their order."""
     total = np.array(sums[0], order="C")
     for other in sums[1:]:
@@ -101,7 +101,7 @@ def add_chains(step: Step, bias: Array | None, *sums: Array) -> Array:
     return _finished(step, total, bias)
 
 
-def _add_product(step: Step, total: Array, group: Sequence[Array], *, adds: bool) -> None:
+def _add_product(step: ChainStep, total: Array, group: Sequence[Array], *, adds: bool) -> None:
     """Add one product to a sum, in place; without `adds` the product replaces it."""
     if total.dtype != np.bool_ and not step.subscripts:
         matmul(group[0], group[1], total, beta=int(adds))
@@ -112,7 +112,7 @@ def _add_product(step: Step, total: Array, group: Sequence[Array], *, adds: bool
         np.add(total, found, out=total)
 
 
-def _finished(step: Step, total: Array, bias: Array | None) -> Array:
+def _finished(step: ChainStep, total: Array, bias: Array | None) -> Array:
     """A sum with bias and activation, which change it in place, in the type of the result.
 
     They are the epilogue of a product without depth, so that there is one meaning of each.
@@ -124,7 +124,7 @@ def _finished(step: Step, total: Array, bias: Array | None) -> Array:
 
 
 def contract(
-    operands: Sequence[Any], how: Contraction, *, bias: Any = None, fixed: Chunks | None = None
+    operands: Sequence[Any], how: ChunkedContraction, *, bias: Any = None, fixed: Chunks | None = None
 ) -> Any:
     """The Dask array of a contraction.
 
@@ -166,7 +166,7 @@ class _ChainGraph:
 
     name: str
     arrays: Sequence[Any]
-    how: Contraction
+    how: ChunkedContraction
     bias: Any
     chunks: Chunks
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.dask.chains import Contraction, Step, contract
+from tilewright.dask.chains import ChainStep, ChunkedContraction, contract
 from tilewright.dask.operands import chunked
 from tilewright.dask.products import accumulator
 from tilewright.errors.callers import named_in_errors
@@ -118,9 +118,9 @@ def _step(name: str, indexing: Indexing, arrays: list[Any], acc: Any, out: Any) 
     """One contraction as chains of tasks."""
     subscripts = f"{','.join(_plain(indexing.inputs, indexing))}->{_plain([indexing.output], indexing)[0]}"
     product = len(arrays) == len("ab") and _is_matmul(indexing.inputs[0], indexing.inputs[1], indexing.output)
-    step = Step("" if product else subscripts, len(arrays), acc.name, out.name)
+    step = ChainStep("" if product else subscripts, len(arrays), acc.name, out.name)
     meta = np.empty((0,) * len(indexing.output), out)
-    return contract(arrays, Contraction(name, tuple(indexing.inputs), indexing.output, step, meta))
+    return contract(arrays, ChunkedContraction(name, tuple(indexing.inputs), indexing.output, step, meta))
 
 
 def _plain(terms: Sequence[str], indexing: Indexing) -> list[str]:

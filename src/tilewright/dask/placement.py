@@ -24,7 +24,7 @@ _NAMES = re.compile(r"tilewright-(?:matmul|linear|einsum|tensordot)-(sum-)?([0-9
 
 
 @dataclass(frozen=True)
-class Place:
+class TaskPosition:
     """Where a task is in a product: its chunk along m and n, and its chain."""
 
     row: int
@@ -32,22 +32,22 @@ class Place:
     replica: int = 0
 
 
-def places(keys: Iterable[Any]) -> dict[str, dict[Any, Place]]:
+def places(keys: Iterable[Any]) -> dict[str, dict[Any, TaskPosition]]:
     """The tasks of each product among the keys of a graph; only of products without batch axes.
 
     >>> places([("tilewright-matmul-sum-3f", 0, 1, 2), ("tilewright-matmul-3f", 1, 2), ("other", 0, 0)])["3f"]
     ... # doctest: +NORMALIZE_WHITESPACE
-    {('tilewright-matmul-sum-3f', 0, 1, 2): Place(row=1, column=2, replica=0),
-     ('tilewright-matmul-3f', 1, 2): Place(row=1, column=2, replica=0)}
+    {('tilewright-matmul-sum-3f', 0, 1, 2): TaskPosition(row=1, column=2, replica=0),
+     ('tilewright-matmul-3f', 1, 2): TaskPosition(row=1, column=2, replica=0)}
     """
-    found: defaultdict[str, dict[Any, Place]] = defaultdict(dict)
+    found: defaultdict[str, dict[Any, TaskPosition]] = defaultdict(dict)
     for key in keys:
         name = _NAMES.fullmatch(str(key[0])) if isinstance(key, tuple) else None
         if name is None:
             continue
         own = key[2:] if name[1] else key[1:]
         if len(own) == len("mn") or (name[1] and len(own) == len("mnr")):
-            found[name[2]][key] = Place(*own)
+            found[name[2]][key] = TaskPosition(*own)
     return dict(found)
 
 
@@ -99,7 +99,7 @@ def assign(held: Mapping[tuple[int, str], int], tiles: int, workers: Sequence[st
     return found | {tile: next(rest) for tile in range(tiles) if tile not in found}
 
 
-class Placement(distributed.SchedulerPlugin):
+class PlacementPlugin(distributed.SchedulerPlugin):
     """Prefers a worker for each task of a product, when a graph arrives."""
 
     name = "tilewright-placement"
@@ -115,7 +115,7 @@ class Placement(distributed.SchedulerPlugin):
             _place(states, [str(one.address) for one in running])
 
 
-def _place(states: Mapping[Any, Place], workers: Sequence[str]) -> None:
+def _place(states: Mapping[Any, TaskPosition], workers: Sequence[str]) -> None:
     """Prefer a worker for each task of one product."""
     rows = {row: at for at, row in enumerate(sorted({place.row for place in states.values()}))}
     columns = {column: at for at, column in enumerate(sorted({place.column for place in states.values()}))}
@@ -127,7 +127,7 @@ def _place(states: Mapping[Any, Place], workers: Sequence[str]) -> None:
     if grid is None:
         return
 
-    def tile(place: Place) -> int:
+    def tile(place: TaskPosition) -> int:
         row, column = rows[place.row] * grid[0] // blocks[0], columns[place.column] * grid[1] // blocks[1]
         return (place.replica * grid[0] + row) * grid[1] + column
 
@@ -143,9 +143,9 @@ def _place(states: Mapping[Any, Place], workers: Sequence[str]) -> None:
             state.loose_restrictions = True
 
 
-def _inputs(states: Mapping[Any, Place]) -> dict[Any, list[Place]]:
+def _inputs(states: Mapping[Any, TaskPosition]) -> dict[Any, list[TaskPosition]]:
     """The pieces of operands, and the tasks that take each."""
-    found: defaultdict[Any, list[Place]] = defaultdict(list)
+    found: defaultdict[Any, list[TaskPosition]] = defaultdict(list)
     for state, place in states.items():
         for one in state.dependencies:
             if one not in states:

@@ -11,7 +11,7 @@ import logging
 from typing import Any
 
 from tilewright.dask.library import distributed, get_address_host, pickled
-from tilewright.dask.placement import Placement
+from tilewright.dask.placement import PlacementPlugin
 from tilewright.dask.shipping import ObjectShipping, core_of_host, peers_of
 from tilewright.errors.callers import named_in_errors
 from tilewright.llvm.object_cache import exchange
@@ -33,7 +33,7 @@ class TilewrightPlugin(distributed.WorkerPlugin):
 
     Each worker's calls take so many threads that those of all workers of a host, times the threads that Dask
     runs tasks on, are no more than its cores. A new worker takes the objects that workers of the same core
-    have compiled, and a worker asks others before it compiles. The scheduler is given `Placement`.
+    have compiled, and a worker asks others before it compiles. The scheduler is given `PlacementPlugin`.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class TilewrightPlugin(distributed.WorkerPlugin):
 
     async def _place(self) -> None:
         """Give the scheduler the plugin that places products, unless it has it."""
-        words = {"plugin": pickled(Placement()), "name": Placement.name, "idempotent": True}
+        words = {"plugin": pickled(PlacementPlugin()), "name": PlacementPlugin.name, "idempotent": True}
         try:
             await self._worker.scheduler.register_scheduler_plugin(**words)
         except Exception as error:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array
-from tilewright.dask.chains import Contraction, Step, contract
+from tilewright.dask.chains import ChainStep, ChunkedContraction, contract
 from tilewright.dask.library import DataNode, HighLevelGraph, Task, TaskRef, da, tokenize
 from tilewright.dask.operands import chunked, one_chunk
 from tilewright.dask.planning import Plan, cut
@@ -170,13 +170,13 @@ def _product(name: str, a: Any, b: Any, *, dtype: Any, bias: Any, activation: An
     activation = activation_word(activation)
     result, acc = _types(a, b, dtype, bias, activation)
     labels = tuple(_letters(array.ndim - 2) + own for array, own in ((left, "mk"), (right, "kn")))
-    step = Step("", 2, acc.name, result.name, activation)
+    step = ChainStep("", 2, acc.name, result.name, activation)
     fixed = {} if plan is None else _chunks_of(plan, left, right)
     own: dict[str, Any] = (
         {} if plan is None else {"depth": plan.depth, "replicas": plan.replicas, "skew": plan.tile_chunks}
     )
     meta = np.empty((0,) * len(shape), result)
-    how = Contraction(name, labels, _letters(len(shape) - 2) + "mn", step, meta, **own)
+    how = ChunkedContraction(name, labels, _letters(len(shape) - 2) + "mn", step, meta, **own)
     found = contract((left, right), how, bias=bias, fixed=fixed)
     found = found[..., 0, :] if row else found
     return found[..., 0] if column else found

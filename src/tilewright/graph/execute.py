@@ -19,7 +19,7 @@ from tilewright.progress import Steps
 
 
 class _Memory:
-    """The arena of a run and the arrays that become results."""
+    """Memory of a run: its arena, and the arrays that become results."""
 
     def __init__(self, arena: int, nbytes: int) -> None:
         block = memoryview((ctypes.c_uint8 * nbytes).from_address(arena) if nbytes else b"")
@@ -51,7 +51,7 @@ def run_network(
     Parameters
     ----------
     arena : the address of ``plan.arena_bytes`` bytes of scratch.
-    see : gets the position and the operands of each node that computes, before it runs.
+    see : called with the position and the operands of each node that computes, before it runs.
     """
     with Steps("prepare kernels", len(network.nodes)) as steps:
         return _run(network, plan, inputs, sizes, _Memory(arena, plan.arena_bytes), see, steps.advance)
@@ -66,7 +66,7 @@ def _run(
     see: Callable[[int, Sequence[Any]], None] | None,
     on_step: Callable[[], None],
 ) -> tuple[Array, ...]:
-    """The same with memory for values; `on_step` is called after each node."""
+    """Run the nodes with memory for their values; `on_step` is called after each node."""
     given = iter(inputs)
     values: list[Any] = []
     for node, placement in zip(network.nodes, plan.placements, strict=True):
@@ -96,7 +96,7 @@ def _run(
 
 
 def evaluate_network(network: Network, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """The meaning of a network: every node evaluated by NumPy, values in memory of their own.
+    """The meaning of a network: NumPy evaluates every node, and every value has memory of its own.
 
     Tests compare compiled graphs with it; inputs of float64 make float64 of whatever follows from them.
     """

@@ -13,7 +13,7 @@ from tilewright.calls.repeated import CallCount, counted_elsewhere
 from tilewright.compiler.explanation import Explanation
 from tilewright.installation.rows import BLAS_LETTERS, LETTERS, PRODUCTS
 from tilewright.installation.state import state
-from tilewright.installation.thresholds import MOST_JOINED, NEVER, Shapes, least_work, shapes_of
+from tilewright.installation.thresholds import MOST_JOINED, NEVER, ShapeThresholds, least_work, shapes_of
 from tilewright.ops.explain import installed_functions
 from tilewright.ops.matmul.explain import explain_matmul
 
@@ -96,7 +96,7 @@ class _Sizes(NamedTuple):
     one_a: bool
     one_b: bool
 
-    def taken(self, limits: Shapes) -> bool:
+    def taken(self, limits: ShapeThresholds) -> bool:
         """Whether kernels take the shape, as the loop in machine code decides it."""
         rows, columns = self.rows, self.columns
         if self.batch > 1 and rows == 1 and self.one_b:

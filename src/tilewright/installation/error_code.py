@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from enum import IntFlag
 
 from tilewright.calls.object_code import ObjectCode
-from tilewright.installation.rows import Numbers
+from tilewright.installation.rows import ErrorOperands
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT16, INT32, INT64, POINTER, VOID, Type, Value, int64
 from tilewright.ops.gemm.matrix_values import MatrixValues
@@ -146,7 +146,7 @@ def emit_raise(module: Module) -> None:
     for error, left, right in pairs:
         wanted = f.icmp("!=", f.and_(f.arguments["errors"], int64(error)), 0)
         with f.when(wanted):
-            fields = (getattr(Numbers, name).offset for name in (left, right))
+            fields = (getattr(ErrorOperands, name).offset for name in (left, right))
             values = [f.load(double, f.at(numbers, offset), 8) for offset in fields]
-            f.store(f.times(*values), f.at(numbers, Numbers.product.offset), 8)
+            f.store(f.times(*values), f.at(numbers, ErrorOperands.product.offset), 8)
     f.ret()

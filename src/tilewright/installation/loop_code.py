@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from tilewright.calls.fastcall import Entry
 from tilewright.calls.object_code import ObjectCode
 from tilewright.installation.error_code import DOUBTFUL, Error, emit_raise, emit_rules, genuine
-from tilewright.installation.requests import Request
-from tilewright.installation.rows import LETTERS, PRODUCTS, LoopRow, LoopTable, Product
+from tilewright.installation.requests import SupplyRequest
+from tilewright.installation.rows import LETTERS, PRODUCTS, LoopRow, LoopTable, ProductUfunc
 from tilewright.installation.team_code import emit_observed, observed, take_errors
 from tilewright.installation.thresholds import MOST_JOINED
 from tilewright.llvm.build import Callee, Module
@@ -37,14 +37,14 @@ from tilewright.ops.gemm.matrix_values import (
 )
 from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE, merged, multiply
 from tilewright.threads.pool import WAKE_WORK
-from tilewright.threads.pool_memory import APART, State, TeamMemory
+from tilewright.threads.pool_memory import APART, PoolState, TeamMemory
 from tilewright.threads.scratch import ScratchTable
 
 #: The parameters of a loop.
 _LOOP = (("args", POINTER), ("dimensions", POINTER), ("steps", POINTER), ("data", POINTER))
 
 
-def stub_name(product: Product, letter: str) -> str:
+def stub_name(product: ProductUfunc, letter: str) -> str:
     """The exported loop of a function for one element type."""
     return f"tw_{product.name}_{letter}"
 
@@ -68,7 +68,9 @@ def emit_loops(machine: Machine) -> str:
     return str(module)
 
 
-def _emit_stub(module: Module, product: Product, number: int, letter: str, loop: Callee, place: int) -> None:
+def _emit_stub(
+    module: Module, product: ProductUfunc, number: int, letter: str, loop: Callee, place: int
+) -> None:
     """The loop of one type: small products go on at once, before registers are saved for large ones.
 
     Those are counted without a lock, which takes as long as the rest of the stub.
@@ -92,7 +94,7 @@ def _emit_stub(module: Module, product: Product, number: int, letter: str, loop:
 class _Loop(Entry):
     """The loop of one function for all element types; a call that is given up goes to the old loop."""
 
-    def __init__(self, module: Module, product: Product, number: int) -> None:
+    def __init__(self, module: Module, product: ProductUfunc, number: int) -> None:
         super().__init__(module, f"loop_{product.name}", VOID, [*_LOOP, ("row", POINTER)])
         self.product, self.number = product, number
         self.row, self.table = self.arguments["row"], self.symbol("table")
@@ -154,7 +156,7 @@ class _Loop(Entry):
         return a, b, c
 
     def require_shape(self, before: Products, matrices: tuple[MatrixValues, ...]) -> None:
-        """Goes on with shapes at which kernels are faster than what NumPy does: see `thresholds.Shapes`."""
+        """Goes on with shapes at which kernels are faster than what NumPy does: see `ShapeThresholds`."""
         a, c = matrices[0], matrices[2]
         work = self.mul(self.mul(c.rows, c.columns), a.columns)
         self.require(self.icmp(">=", work, self.word(self.row, LoopRow.least_product)))
@@ -190,7 +192,7 @@ class _Loop(Entry):
 
     # --- what a product needs ---------------------------------------------------------------------
 
-    def ask(self, request: Request) -> None:
+    def ask(self, request: SupplyRequest) -> None:
         """Has Python make something for the row; afterwards it is there, or it is not."""
         function = self.module.declare("tw_ask", VOID, (INT64, POINTER))
         self.call(function, [int64(request), self.row])
@@ -203,7 +205,7 @@ class _Loop(Entry):
         """Goes on with a kernel in the row, and the loop over a batch in its place."""
         code = self.at(self.row, LoopRow.code.offset)
         with self.when(self.icmp("==", self.load_acquire(INT64, code), 0)):
-            self.ask(Request.KERNEL)
+            self.ask(SupplyRequest.KERNEL)
         self.require(self.icmp("!=", self.load_acquire(INT64, code), 0))
 
     def take_scratch(self) -> tuple[Value, Value]:
@@ -222,7 +224,7 @@ class _Loop(Entry):
                     self.jump(found)
             if not attempt:
                 self.put(table, ScratchTable.wanted, int64(1))
-                self.ask(Request.SCRATCH)
+                self.ask(SupplyRequest.SCRATCH)
         self.jump(found)
         self.place(found)
         return self.pointer(taken), self.pointer(taken, 8)
@@ -239,15 +241,15 @@ class _Loop(Entry):
     def workers(self, work: Value) -> Iterator[Value]:
         """The team of a product with this many multiply-adds, which does not look for signals; null: none."""
         state = self.symbol("pool")
-        size = self.word(state, State.size)
+        size = self.word(state, PoolState.size)
         several = self.icmp(">", size, 1)
         wanted = self.and_(several, self.takes_team(work, size))
         memory = self.alloca(INT64, ctypes.sizeof(TeamMemory) // 8, APART)
         with self.when(self.and_(wanted, self.not_(self.workers_there(state, size)))):
-            self.ask(Request.WORKERS)
+            self.ask(SupplyRequest.WORKERS)
         wanted = self.and_(wanted, self.workers_there(state, size))
         with self.once_if(wanted, [null()]) as (_, opened):
-            code = self.pointer(state, State.open)
+            code = self.pointer(state, PoolState.open)
             long = self.zext(self.icmp(">", work, WAKE_WORK), INT64)
             self.call(Callee(VOID, code.text), [state, memory, size, long])
             # An exception cannot leave a loop: handlers run after the call, as NumPy has it.
@@ -255,12 +257,12 @@ class _Loop(Entry):
             opened([memory])
         yield opened.results[0]
         with self.when(wanted):
-            self.call(Callee(VOID, self.pointer(state, State.close).text), [memory])
+            self.call(Callee(VOID, self.pointer(state, PoolState.close).text), [memory])
 
     def workers_there(self, state: Value, size: Value) -> Value:
         """Whether the pool has been opened and has its workers."""
-        started = self.load_acquire(INT64, self.at(state, State.started.offset))
-        opened = self.load_acquire(INT64, self.at(state, State.open.offset))
+        started = self.load_acquire(INT64, self.at(state, PoolState.started.offset))
+        opened = self.load_acquire(INT64, self.at(state, PoolState.open.offset))
         return self.and_(self.icmp("!=", opened, 0), self.icmp(">=", self.add(started, 1), size))
 
     # --- the product --------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 
 
-class Request(IntEnum):
-    """The requests."""
+class SupplyRequest(IntEnum):
+    """What a loop asks for."""
 
     KERNEL = 0
     SCRATCH = 1

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.ops.gemm.product_code import Row
+from tilewright.ops.gemm.product_code import EntryRow
 
 
-class Product(NamedTuple):
+class ProductUfunc(NamedTuple):
     """A generalised universal function of NumPy whose loops are replaced.
 
     Attributes
@@ -33,10 +33,10 @@ class Product(NamedTuple):
 
 #: numpy/_core/code_generators/generate_umath.py has the signatures.
 PRODUCTS = (
-    Product("matmul", "mk", "kn", "mn", "mkn"),
-    Product("vecdot", "k", "k", "", "k", conjugates=True),
-    Product("matvec", "mk", "k", "m", "mk"),
-    Product("vecmat", "k", "kn", "n", "kn", conjugates=True),
+    ProductUfunc("matmul", "mk", "kn", "mn", "mkn"),
+    ProductUfunc("vecdot", "k", "k", "", "k", conjugates=True),
+    ProductUfunc("matvec", "mk", "k", "m", "mk"),
+    ProductUfunc("vecmat", "k", "kn", "n", "kn", conjugates=True),
 )
 
 
@@ -47,13 +47,13 @@ class ErrorRule(IntEnum):
     FLOATS = 1
 
 
-class LoopRow(Row):
+class LoopRow(EntryRow):
     """One element type: its kernel, what was there before, limits and counts of each function."""
 
     _fields_ = (  # type: ignore[assignment]  # those of the base class come first
         ("old", ctypes.c_void_p * len(PRODUCTS)),  # the loops that were replaced
         ("least", ctypes.c_int64 * len(PRODUCTS)),  # multiply-adds of a call from which the kernel is used
-        ("least_product", ctypes.c_int64),  # `thresholds.Shapes`
+        ("least_product", ctypes.c_int64),  # `ShapeThresholds`
         ("least_depth", ctypes.c_int64),
         ("least_side", ctypes.c_int64),
         ("least_columns", ctypes.c_int64),
@@ -75,7 +75,7 @@ LETTERS = "bBhHiIlLqQefdFD"
 BLAS_LETTERS = "fdFD"
 
 
-class Numbers(ctypes.Structure):
+class ErrorOperands(ctypes.Structure):
     """Operands whose products raise floating-point errors, and where such products go."""
 
     _fields_ = (
@@ -102,7 +102,7 @@ class LoopTable(ctypes.Structure):
         ("enabled", ctypes.c_int64),
         ("raise_errors", ctypes.c_void_p),
         ("raised", ctypes.c_void_p),
-        ("numbers", Numbers),
+        ("numbers", ErrorOperands),
         ("scratch_bytes", ctypes.c_int64),
         ("rows", LoopRow * len(LETTERS)),
     )
@@ -111,7 +111,7 @@ class LoopTable(ctypes.Structure):
 def new_table() -> LoopTable:
     """A table without kernels."""
     table = LoopTable()
-    table.numbers = Numbers(float("inf"), 0.0, 1e300, 1e-300, 0.0)
+    table.numbers = ErrorOperands(float("inf"), 0.0, 1e300, 1e-300, 0.0)
     for letter, row in zip(LETTERS, table.rows, strict=True):
         dtype = np.dtype(letter)
         row.blas = letter in BLAS_LETTERS

@@ -17,7 +17,7 @@ from tilewright.calls.batch import make_loop
 from tilewright.calls.kernels import kernel_for
 from tilewright.compiler.scratch import scratch_pool
 from tilewright.errors import TilewrightError
-from tilewright.installation.requests import Request
+from tilewright.installation.requests import SupplyRequest
 from tilewright.installation.rows import LETTERS, LoopRow, LoopTable
 from tilewright.llvm.quick import quick_code
 from tilewright.ops.gemm.kernel import matmul_kernel
@@ -58,11 +58,11 @@ class Supplier:
         row = self._table.rows[(address - self._begin) // ctypes.sizeof(LoopRow)]
         letter = LETTERS[(address - self._begin) // ctypes.sizeof(LoopRow)]
         try:
-            self._made(Request(request), row, letter)
+            self._made(SupplyRequest(request), row, letter)
         except _FAILURES as error:
             if isinstance(error, TimeoutError):
                 self._raise_again(error)
-            elif request == Request.KERNEL:
+            elif request == SupplyRequest.KERNEL:
                 row.refused = 1
                 logger.warning("NumPy keeps products of %s: %s", np.dtype(letter), error)
         except BaseException as error:  # raised by a signal handler
@@ -70,13 +70,13 @@ class Supplier:
         finally:
             self._busy.with_one = False
 
-    def _made(self, request: Request, row: LoopRow, letter: str) -> None:
+    def _made(self, request: SupplyRequest, row: LoopRow, letter: str) -> None:
         match request:
-            case Request.KERNEL:
+            case SupplyRequest.KERNEL:
                 self.connect(row, letter)
-            case Request.SCRATCH:
+            case SupplyRequest.SCRATCH:
                 self._pool.supply()
-            case Request.WORKERS:
+            case SupplyRequest.WORKERS:
                 pool = thread_pool()
                 pool.supply(pool.size)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.installation.rows import BLAS_LETTERS, Product
+from tilewright.installation.rows import BLAS_LETTERS, ProductUfunc
 
 #: More than any call has.
 NEVER = (1 << 63) - 1
@@ -18,7 +18,7 @@ _BLAS, _INTEGERS, _HALF = 4096, 512, 64
 MOST_JOINED = 1024
 
 
-def least_work(product: Product, letter: str) -> int:
+def least_work(product: ProductUfunc, letter: str) -> int:
     """The limit of a function for a type, by NumPy's letter."""
     if product.conjugates and letter in "FD":
         return NEVER  # kernels do not conjugate
@@ -32,8 +32,8 @@ def least_product(letter: str) -> int:
     return _HALF if letter == "e" else _INTEGERS
 
 
-class Shapes(NamedTuple):
-    """Shapes of one product that kernels take, after batches over one matrix have become one product.
+class ShapeThresholds(NamedTuple):
+    """The least shapes of a product that kernels take, after batches over one matrix have become one product.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class Shapes(NamedTuple):
 _ROW_BYTES = 64
 
 
-def shapes_of(letter: str) -> Shapes:
+def shapes_of(letter: str) -> ShapeThresholds:
     """The shapes of a type, by NumPy's letter; its own loops, without BLAS, are slower at every shape."""
     if letter not in BLAS_LETTERS:
-        return Shapes(least_product(letter), 1, 1, 1, 1)
-    return Shapes(least_product(letter), 16, 2, _ROW_BYTES // np.dtype(letter).itemsize, 16)
+        return ShapeThresholds(least_product(letter), 1, 1, 1, 1)
+    return ShapeThresholds(least_product(letter), 16, 2, _ROW_BYTES // np.dtype(letter).itemsize, 16)

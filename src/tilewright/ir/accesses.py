@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.interpret import Run
+from tilewright.ir.expressions import Expression, Lead
+from tilewright.ir.interpret import Interpreter
 from tilewright.ir.nodes import (
-    Expression,
     If,
-    Lead,
     Let,
     Loop,
     Pack,
@@ -46,7 +45,7 @@ def buffer_of(program: Program, address: int) -> str:
     return program.buffers[address // APART - 1].name
 
 
-class _Placed(Run):
+class _Placed(Interpreter):
     """Follows the loops and conditions of a program, and yields what each primitive touches."""
 
     def __init__(self, program: Program, scalars: Mapping[str, complex], starts: Mapping[str, int]) -> None:
@@ -56,7 +55,7 @@ class _Placed(Run):
         self.starts = {buffer.name: place * APART + starts.get(buffer.name, 0) for place, buffer in places}
 
     def integer(self, node: Expression, names: Mapping[str, int]) -> int:
-        """As for `Run`; an address is that of the buffer's place."""
+        """As for `Interpreter`; an address is that of the buffer's place."""
         if isinstance(node, Lead):
             return -self.starts[node.buffer] % node.unit_bytes * 8 // self.bits[node.buffer]
         return super().integer(node, names)
@@ -169,7 +168,8 @@ def accesses(
 
     Examples
     --------
-    >>> from tilewright.ir.nodes import Buffer, Constant, Name, Space
+    >>> from tilewright.ir.expressions import Constant, Name
+    >>> from tilewright.ir.nodes import Buffer, Space
     >>> from tilewright.spec.dtype import F32
     >>> from tilewright.spec.functions import UnaryOp
     >>> c = Slice("c", Constant(0), (Name("ldc"), Constant(1)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from tilewright.ir.nodes import Binary, Constant, Execution, Loop, Operator, Program, Threads, fold
+from tilewright.ir.expressions import Binary, Constant, Operator, Threads, fold
+from tilewright.ir.nodes import Execution, Loop, Program
 
 
 def alone(program: Program) -> Program:

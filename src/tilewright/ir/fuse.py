@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tilewright.ir.expressions import Constant, Name, Scalar
 from tilewright.ir.nodes import (
     Buffer,
-    Constant,
     If,
     Let,
     Loop,
-    Name,
     Pack,
     Parts,
     Program,
-    Scalar,
     Slice,
     Space,
     Statement,

@@ -16,39 +16,41 @@ import ml_dtypes
 import numpy as np
 
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     ADJACENT,
     AnyOf,
-    Array,
     Binary,
     Constant,
-    Execution,
     Expression,
-    Finish,
     FirstElse,
-    If,
     Lead,
+    Name,
+    Relation,
+    Scalar,
+    ScalarValue,
+    TableEntry,
+    Threads,
+    Unless,
+    apply,
+)
+from tilewright.ir.nodes import (
+    Array,
+    Execution,
+    Finish,
+    If,
     Let,
     Loop,
-    Name,
     Pack,
     Parts,
     Primitive,
     Program,
-    Relation,
-    Scalar,
-    ScalarValue,
     Slice,
     Space,
     Statement,
     Stored,
-    TableEntry,
-    Threads,
     TileEpilogue,
     TileMatmul,
     UnaryMap,
-    Unless,
-    apply,
     sums_type,
 )
 from tilewright.spec.dtype import DType, find_numpy_dtype
@@ -60,7 +62,7 @@ from tilewright.spec.weights import Weights
 _Held: TypeAlias = tuple[Array, int] | list[tuple[Array, int]]
 
 
-class Run:
+class Interpreter:
     """One run of a program on buffers: the meaning of expressions, conditions and primitives."""
 
     def __init__(
@@ -358,7 +360,7 @@ class Run:
 class _InterpretedOperands(NamedTuple):
     """The fields of a primitive as numbers and arrays: see `PrimitiveOperands`."""
 
-    run: Run
+    run: Interpreter
     node: Primitive
     names: Mapping[str, int]
     first: Mapping[str, bool]
@@ -469,4 +471,4 @@ def interpret(
             kind: np.dtype[Any] = buffer.dtype.numpy
             arrays[buffer.name] = (np.full(buffer.size or 0, _nothing(kind), kind), 0)
     own = tuple(buffer.name for buffer in program.buffers if buffer.space in (Space.THREAD, Space.LOCAL))
-    Run(arrays, scalars, threads, own).block(program.body, dict(sizes), {})
+    Interpreter(arrays, scalars, threads, own).block(program.body, dict(sizes), {})

@@ -8,32 +8,25 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from tilewright.errors import TileIrSyntax, TilewrightError
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
-    Applied,
     Binary,
     Compare,
     Constant,
     Expression,
-    Finish,
     FirstElse,
-    Groups,
     Lead,
     Name,
     Operator,
-    Panels,
-    Primitive,
     Relation,
     Scalar,
     ScalarValue,
-    Slice,
-    Stored,
     TableEntry,
     Threads,
-    Tile,
     Unless,
 )
+from tilewright.ir.nodes import Applied, Finish, Groups, Panels, Primitive, Slice, Stored, Tile
 from tilewright.ir.verify import is_name
 from tilewright.spec.dtype import BUFFER_DTYPES, DType
 from tilewright.spec.epilogue import parse_step

@@ -7,17 +7,8 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.nodes import (
-    Constant,
-    Execution,
-    Expression,
-    Lead,
-    Loop,
-    Scalar,
-    Slice,
-    Statement,
-    Unless,
-)
+from tilewright.ir.expressions import Constant, Expression, Lead, Scalar, Unless
+from tilewright.ir.nodes import Execution, Loop, Slice, Statement
 from tilewright.records import dataclass
 
 

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tilewright.ir.expressions import AllOf, AnyOf, Compare, Constant, Name, Relation, Scalar
 from tilewright.ir.nodes import (
-    AllOf,
-    AnyOf,
     Buffer,
-    Compare,
-    Constant,
     Finish,
     If,
     Loop,
-    Name,
     Program,
-    Relation,
-    Scalar,
     Slice,
     Space,
     Statement,

@@ -6,37 +6,39 @@ from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum
 
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AnyOf,
-    Batch,
     Binary,
     Constant,
-    Execution,
     Expression,
-    Finish,
     FirstElse,
-    Groups,
-    If,
     Lead,
-    Let,
-    Loop,
     Name,
     Operator,
+    Scalar,
+    ScalarValue,
+    TableEntry,
+    Threads,
+    Unless,
+)
+from tilewright.ir.nodes import (
+    Batch,
+    Execution,
+    Finish,
+    Groups,
+    If,
+    Let,
+    Loop,
     Pack,
     Primitive,
     Program,
-    Scalar,
-    ScalarValue,
     Slice,
     Statement,
     Stored,
-    TableEntry,
-    Threads,
     TileEpilogue,
     TileForm,
     TileMatmul,
     UnaryMap,
-    Unless,
 )
 
 #: The indentation of one block.

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tilewright.ir.interpret import Run
-from tilewright.ir.nodes import (
-    AnyOf,
-    Binary,
-    Compare,
-    Expression,
-    If,
-    Let,
-    Loop,
-    Name,
-    Program,
-    Statement,
-    TableEntry,
-    Unless,
-)
+from tilewright.ir.expressions import AnyOf, Binary, Compare, Expression, Name, TableEntry, Unless
+from tilewright.ir.interpret import Interpreter
+from tilewright.ir.nodes import If, Let, Loop, Program, Statement
 from tilewright.ir.primitives.budget import Spend
 from tilewright.ir.primitives.prefetch import PrefetchRows
 from tilewright.records import dataclass
@@ -63,7 +51,7 @@ class _Tracer:
     """Follows the first iteration of every loop."""
 
     def __init__(self, scalars: Mapping[str, complex]) -> None:
-        self.run = Run({}, scalars)
+        self.run = Interpreter({}, scalars)
         self.decisions: list[Decision] = []
         self.primitives: list[Statement] = []
 
@@ -94,7 +82,7 @@ def trace(program: Program, sizes: Mapping[str, int], scalars: Mapping[str, comp
 
     Examples
     --------
-    >>> from tilewright.ir.nodes import AllOf, Constant, Relation
+    >>> from tilewright.ir.expressions import AllOf, Constant, Relation
     >>> condition = AnyOf((AllOf((Compare(Relation.EQ, Name("m"), Constant(1)),)),))
     >>> program = Program("p", ("m",), (), (), (If(condition, ()),))
     >>> trace(program, {"m": 3}, {}).decisions[0].holds

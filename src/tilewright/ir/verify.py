@@ -7,36 +7,38 @@ from dataclasses import fields
 from enum import Enum
 
 from tilewright.errors import InvalidTileIr, StepDtype
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     Binary,
     Constant,
-    Execution,
     Expression,
-    Finish,
     FirstElse,
-    If,
     Lead,
-    Let,
-    Loop,
     Name,
     Operator,
+    Scalar,
+    ScalarValue,
+    TableEntry,
+    Threads,
+    Unless,
+)
+from tilewright.ir.nodes import (
+    Execution,
+    Finish,
+    If,
+    Let,
+    Loop,
     Pack,
     Parts,
     Primitive,
     Program,
-    Scalar,
-    ScalarValue,
     Slice,
     Space,
     Statement,
     Stored,
-    TableEntry,
-    Threads,
     TileEpilogue,
     TileForm,
     TileMatmul,
     UnaryMap,
-    Unless,
 )
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, I64, DType, Kind, accumulator, wider_sums
 from tilewright.spec.epilogue import Epilogue

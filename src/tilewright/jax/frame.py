@@ -13,7 +13,7 @@ from enum import IntEnum
 MAJOR = 0
 
 
-class Stage(IntEnum):
+class ExecutionStage(IntEnum):
     """`XLA_FFI_ExecutionStage`: what a handler is called for."""
 
     EXECUTE = 3
@@ -123,7 +123,7 @@ class Attributes(ctypes.Structure):
     )
 
 
-class Frame(ctypes.Structure):
+class CallFrame(ctypes.Structure):
     """`XLA_FFI_CallFrame`, up to the attributes."""
 
     _fields_ = (
@@ -138,7 +138,7 @@ class Frame(ctypes.Structure):
     )
 
 
-class Buffer(ctypes.Structure):
+class XlaBuffer(ctypes.Structure):
     """`XLA_FFI_Buffer`."""
 
     _fields_ = (

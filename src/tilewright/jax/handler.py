@@ -13,7 +13,7 @@ from typing import Any
 
 from tilewright.calls.interpreter import FUNCTIONS as PYTHON_FUNCTIONS
 from tilewright.errors import ScratchAllocation
-from tilewright.jax.frame import Buffer
+from tilewright.jax.frame import XlaBuffer
 from tilewright.jax.handler_code import (
     HANDLER,
     MESSAGES,
@@ -211,7 +211,7 @@ class Handler:
 def _buffers(items: int, count: int) -> list[int]:
     """The addresses of the data of a list of buffers."""
     pointers = (ctypes.c_void_p * count).from_address(items)
-    return [Buffer.from_address(pointer or 0).data for pointer in pointers]
+    return [XlaBuffer.from_address(pointer or 0).data for pointer in pointers]
 
 
 def _put(table: array[int], program: Program) -> None:

@@ -25,22 +25,22 @@ from tilewright.jax.frame import (
     ArrayAttribute,
     Attributes,
     AttributeType,
-    Buffer,
     Buffers,
+    CallFrame,
     ErrorCode,
     ErrorCreate,
+    ExecutionStage,
     Extension,
-    Frame,
     Metadata,
-    Stage,
     TextAttribute,
+    XlaBuffer,
 )
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int32, int64, null
 from tilewright.machine.machine import Machine
 from tilewright.threads.pool import WAKE_WORK
-from tilewright.threads.pool_memory import State, TeamMemory
+from tilewright.threads.pool_memory import PoolState, TeamMemory
 
 HANDLER = "tw_xla_call"
 
@@ -100,7 +100,7 @@ class _HandlerCode(StepCode):
     def __init__(self, module: Module) -> None:
         super().__init__(module, HANDLER, POINTER, [("frame", POINTER)], exported=True)
         self.frame = self.arguments["frame"]
-        self.api = self.pointer(self.frame, Frame.api)
+        self.api = self.pointer(self.frame, CallFrame.api)
         self.bases = self.alloca(INT64, BASES, 16)
         self.scratch = self.alloca(POINTER, MOST_SCRATCH, 8)
         self.memory = self.alloca(POINTER, 1, 8)
@@ -147,7 +147,7 @@ class _HandlerCode(StepCode):
         major = self.small(theirs, ApiVersion.major_version)
         minor = self.small(theirs, ApiVersion.minor_version)
         known = self.icmp("==", major, int32(MAJOR))
-        extension = self.pointer(self.frame, Frame.extension_start)
+        extension = self.pointer(self.frame, CallFrame.extension_start)
         with self.when(self.not_(self.is_null(extension))):
             asked = self.icmp("==", self.small(extension, Extension.type), int32(METADATA))
             with self.when(asked):
@@ -159,13 +159,13 @@ class _HandlerCode(StepCode):
                 self.small(metadata, Metadata.traits, 0)
                 self.ret(null())
         self.refuse_if(self.not_(known), ErrorCode.UNIMPLEMENTED, Message.VERSION)
-        execute = self.icmp("==", self.small(self.frame, Frame.stage), int32(Stage.EXECUTE))
+        execute = self.icmp("==", self.small(self.frame, CallFrame.stage), int32(ExecutionStage.EXECUTE))
         with self.when(self.not_(execute)):
             self.ret(null())
 
     def read_attributes(self) -> tuple[Value, Value]:
         """The places of the attributes "key", an array of two words, and "problem", a text."""
-        given = self.at(self.frame, Frame.attrs.offset)
+        given = self.at(self.frame, CallFrame.attrs.offset)
         count = self.word(given, Attributes.size)
         self.refuse_if(self.icmp("!=", count, 2), ErrorCode.INVALID_ARGUMENT, Message.ATTRIBUTES)
         types, items = self.pointer(given, Attributes.types), self.pointer(given, Attributes.items)
@@ -185,7 +185,7 @@ class _HandlerCode(StepCode):
         """
         lists = []
         ends = (ProgramField.ARGUMENTS, ProgramField.RESULTS)
-        for field, expected in zip((Frame.args, Frame.rets), ends, strict=True):
+        for field, expected in zip((CallFrame.args, CallFrame.rets), ends, strict=True):
             given = self.at(self.frame, field.offset)
             differs = self.icmp("!=", self.word(given, Buffers.size), self.word(program, expected))
             self.refuse_if(differs, ErrorCode.INTERNAL, Message.BUFFERS)
@@ -194,10 +194,10 @@ class _HandlerCode(StepCode):
         count = self.word(program, ProgramField.ARGUMENTS)
         with self.loop(int64(0), count, int64(1), "argument") as number:
             buffer = self.pointer(self.item(lists[0], number))
-            self.put(self.item(self.bases, number, Base.ARGUMENT), 0, self.word(buffer, Buffer.data))
+            self.put(self.item(self.bases, number, Base.ARGUMENT), 0, self.word(buffer, XlaBuffer.data))
         behind = self.item(self.bases, count, Base.ARGUMENT)
         with self.loop(int64(0), self.word(program, ProgramField.RESULTS), int64(1), "result") as number:
-            start = self.word(self.pointer(self.item(lists[1], number)), Buffer.data)
+            start = self.word(self.pointer(self.item(lists[1], number)), XlaBuffer.data)
             self.put(self.item(behind, number), 0, start)
             self.put(self.item(self.bases, number, Base.RESULT), 0, start)
         return lists[0], lists[1]
@@ -325,10 +325,10 @@ class _HandlerCode(StepCode):
     def threads(self, program: Value) -> TeamRequest:
         """The team of the longest step; Python starts threads that `set_num_threads` has added."""
         work, state = self.word(program, ProgramField.WORK), self.symbol("pool")
-        size = self.load_acquire(INT64, self.at(state, State.size.offset))
+        size = self.load_acquire(INT64, self.at(state, PoolState.size.offset))
         wanted = self.takes_team(work, size)
-        started = self.load_acquire(INT64, self.at(state, State.started.offset))
-        opened = self.load_acquire(INT64, self.at(state, State.open.offset))
+        started = self.load_acquire(INT64, self.at(state, PoolState.started.offset))
+        opened = self.load_acquire(INT64, self.at(state, PoolState.open.offset))
         absent = self.or_(self.icmp("<", started, self.sub(size, 1)), self.icmp("==", opened, 0))
         with self.when(self.and_(wanted, absent)):
             self.callback("supply", VOID, size)

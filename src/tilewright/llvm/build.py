@@ -34,12 +34,12 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.arch import find_arch
 
-#: What the length of scalable vectors is counted in.
+#: Unit of the length of scalable vectors.
 GRANULE_BITS = 128
 
 
 def vector_length(vector_bits: int) -> str:
-    """What a function says of its scalable vectors: exactly so long.
+    """The attribute of a function whose scalable vectors have a known length.
 
     >>> vector_length(512)
     'vscale_range(4,4)'
@@ -114,7 +114,7 @@ class Module:
 
         Parameters
         ----------
-        as_written : LLVM takes the code as it stands, in half the time; for loops around calls.
+        as_written : LLVM does not optimise the code, which halves its compile time; for loops around calls.
         attributes : as LLVM spells them, in place of those that the module's functions have. Memory and calls
             are what functions of different lengths of vectors share: no vector is an argument or a result.
         variadic : further arguments may be given, which it does not read.

@@ -1,4 +1,4 @@
-"""Where tuned constants are kept: one file for each kind of CPU, private, checked, replaced as a whole.
+"""Files of tuned constants, one for each kind of CPU: private, checked, replaced as a whole.
 
 A file that is damaged, foreign or writable by others is not used, and a warning says so once.
 """
@@ -54,7 +54,7 @@ class TuningFile:
             logger.warning("tuned constants in %s are not used: %s", self.path, reason)
 
     def load(self) -> Findings:
-        """What is kept; nothing if there is no file, or one that is not used."""
+        """The stored findings; empty if there is no file, or it cannot be used."""
         if self._directory is not None and not self._directory.trusted():
             return {}
         try:
@@ -76,11 +76,11 @@ class TuningFile:
             return {}
 
     def update(self, change: Callable[[Findings], Findings]) -> Findings:
-        """Replaces the findings by others made of them; several processes may do so at once.
+        """Stores `change(findings)` in place of the findings, and returns it; safe among processes.
 
         Raises
         ------
-        OutputNotWritable : the file can't be written.
+        OutputNotWritable : the file cannot be written.
         """
         if self._directory is not None and not self._directory.make():
             raise OutputNotWritable(path=str(self.path), reason="its directory is not private or not ours")
@@ -96,11 +96,11 @@ class TuningFile:
         return found
 
     def remove(self) -> bool:
-        """Removes the file; whether there was one."""
+        """Removes the file; returns whether there was one."""
         return remove(self.path)
 
     def _prune(self) -> None:
-        """Removes the files of kinds that were tuned longest ago where there are too many."""
+        """Removes the least recently written files beyond `MOST_FILES`."""
         if self._directory is None:
             return
         files = []
@@ -122,22 +122,22 @@ def _untrusted(found: os.stat_result) -> str:
 
 @contextlib.contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    """Waits until no other process is here; the system frees the lock of a process that ends."""
-    number = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    """Holds a directory's lock among processes; the system releases the lock of a process that ends."""
+    descriptor = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     try:
         if sys.platform == "win32":
             with importing:
                 import msvcrt
 
-            msvcrt.locking(number, msvcrt.LK_LOCK, 1)
+            msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
         else:
             with importing:
                 import fcntl
 
-            fcntl.flock(number, fcntl.LOCK_EX)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(number)
+        os.close(descriptor)
 
 
 def tuning_file(settings: Settings, kind: str) -> TuningFile | None:

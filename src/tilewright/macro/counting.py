@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from tilewright.ir.nodes import Expression, If, Let, Loop, Name, Program, Slice, Statement
+from tilewright.ir.expressions import Expression, Name
+from tilewright.ir.nodes import If, Let, Loop, Program, Slice, Statement
 from tilewright.machine.machine import Machine
 from tilewright.macro.cost import KEPT_SHARE
-from tilewright.macro.footprint import Axis, Window, distinct, touched
+from tilewright.macro.footprint import AccessLattice, LatticeAxis, distinct, touched
 from tilewright.macro.levels import FAR_LEVELS
 from tilewright.macro.slopes import Evaluator, Sloped, flat, parts_of
 from tilewright.macro.touches import Touch, extents_of, touches_of
@@ -29,7 +30,7 @@ _Names: TypeAlias = dict[str, Sloped]
 _Numbers: TypeAlias = Callable[[Expression], int]
 
 
-class Run(NamedTuple):
+class StatementRun(NamedTuple):
     """A statement with its sizes by name, as it runs a number of times."""
 
     node: Statement
@@ -80,7 +81,7 @@ class Counts:
     touched : distinct bytes of cache lines.
     """
 
-    runs: Mapping[Run, int]
+    runs: Mapping[StatementRun, int]
     missed: Mapping[str, float]
     touched: float
 
@@ -97,7 +98,7 @@ class _Summary:
     """One execution of a block; bytes that are stored past the caches are neither in windows nor missed."""
 
     runs: Counter[tuple[int, tuple[int, ...]]]
-    windows: tuple[Window, ...]
+    windows: tuple[AccessLattice, ...]
     missed: tuple[float, ...]
     past: float = 0.0
 
@@ -143,7 +144,10 @@ class _Counter:
         return _Summary(runs, windows, kept, sum(one.past for one in found))
 
     def kept(
-        self, again: tuple[Window, ...], windows: tuple[Window, ...], parts: list[tuple[_Summary, int]]
+        self,
+        again: tuple[AccessLattice, ...],
+        windows: tuple[AccessLattice, ...],
+        parts: list[tuple[_Summary, int]],
     ) -> tuple[float, ...]:
         """Bytes that each holder lacks: distinct ones if it holds `again`, else those of each part."""
         held = {one.grain: touched(again, one.grain) * one.grain for one in self.holders}
@@ -223,7 +227,7 @@ class _Counter:
         )
         return _Summary(runs, windows, missed, stored)
 
-    def window(self, touch: Touch, names: _Names) -> Window:
+    def window(self, touch: Touch, names: _Names) -> AccessLattice:
         """A window in bytes."""
         part, size = touch.part, self.bytes[touch.part.buffer]
 
@@ -234,11 +238,11 @@ class _Counter:
         transfers = 2 if touch.written else 1
         slopes = {axis: slope * size for axis, slope in offset.slopes.items()}
         axes = tuple(
-            Axis(stride * size, count)
+            LatticeAxis(stride * size, count)
             for stride, count in _axes(part, number, (number(touch.rows), number(touch.columns)))
             if count > 1 and stride
         )
-        return Window(part.buffer, int(offset.value * size), size, axes, slopes, transfers)
+        return AccessLattice(part.buffer, int(offset.value * size), size, axes, slopes, transfers)
 
 
 def _axes(part: Slice, number: _Numbers, shape: tuple[int, int]) -> Iterator[tuple[float, float]]:
@@ -348,10 +352,10 @@ def count_program(
     counter = _Counter(program, machine, tables or {})
     names = {name: flat(value) for name, value in sizes.items()}
     whole = counter.block(program.body, names)
-    runs: Counter[Run] = Counter()
+    runs: Counter[StatementRun] = Counter()
     for (at, extents), times in whole.runs.items():
         node = counter.nodes[at]
-        runs[Run(node, tuple(zip(extents_of(node), extents, strict=True)))] += times
+        runs[StatementRun(node, tuple(zip(extents_of(node), extents, strict=True)))] += times
     missed = {}
     for holder, count in zip(counter.holders, whole.missed, strict=True):
         resident = touched(whole.windows, holder.grain) * holder.grain <= holder.capacity

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tilewright.records import dataclass
 
 
-class Axis(NamedTuple):
+class LatticeAxis(NamedTuple):
     """Elements at equal distances: bytes from one to the next, and how many, on average."""
 
     stride: float
@@ -22,7 +22,7 @@ class Axis(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Window:
+class AccessLattice:
     """The part of a buffer that a statement, or a loop of it, touches.
 
     Attributes
@@ -38,7 +38,7 @@ class Window:
     buffer: str
     offset: int
     size: float
-    axes: tuple[Axis, ...]
+    axes: tuple[LatticeAxis, ...]
     slopes: Mapping[str, float]
     transfers: int = 1
 
@@ -49,7 +49,7 @@ class Window:
 
         Examples
         --------
-        >>> rows = Window("a", 0, 4, (Axis(4096, 8), Axis(4, 32)), {})
+        >>> rows = AccessLattice("a", 0, 4, (LatticeAxis(4096, 8), LatticeAxis(4, 32)), {})
         >>> rows.blocks(64), rows.blocks(4096), rows.extent
         (16.0, 7.03125, 28800)
         """
@@ -73,34 +73,35 @@ class Window:
         """Bytes from the first element to the end of the last one."""
         return self.size + sum(abs(one.stride) * max(one.turns - 1, 0.0) for one in self.axes)
 
-    def over(self, axis: str, step: float, turns: float) -> Window:
+    def over(self, axis: str, step: float, turns: float) -> AccessLattice:
         """The window in all turns of a loop."""
         slope = self.slopes.get(axis, 0.0)
         slopes = {name: value for name, value in self.slopes.items() if name != axis}
         if not slope:
             return replace(self, slopes=slopes)
-        return replace(self, slopes=slopes, axes=(*self.axes, Axis(slope * step, turns)))
+        return replace(self, slopes=slopes, axes=(*self.axes, LatticeAxis(slope * step, turns)))
 
 
-def touched(windows: Iterable[Window], grain: int, *, moved: bool = False) -> float:
+def touched(windows: Iterable[AccessLattice], grain: int, *, moved: bool = False) -> float:
     """Blocks that some windows touch together; with `moved`, each as often as it moves between levels.
 
     Windows of a buffer that lie in one another's extent are thought to touch different elements there, but no
     more than the extent has.
 
-    >>> left, right = (Window("c", at, 4, (Axis(4096, 8), Axis(4, 512)), {}) for at in (0, 2048))
+    >>> axes = LatticeAxis(4096, 8), LatticeAxis(4, 512)
+    >>> left, right = (AccessLattice("c", at, 4, axes, {}) for at in (0, 2048))
     >>> touched((left, right), 64), touched((left, left), 64)
     (512.0, 256.0)
     """
-    by_buffer: dict[str, list[Window]] = {}
+    by_buffer: dict[str, list[AccessLattice]] = {}
     for window in distinct(windows):
         by_buffer.setdefault(window.buffer, []).append(window)
     return sum(_of_buffer(found, grain, moved=moved) for found in by_buffer.values())
 
 
-def distinct(windows: Iterable[Window]) -> tuple[Window, ...]:
+def distinct(windows: Iterable[AccessLattice]) -> tuple[AccessLattice, ...]:
     """Windows without those that equal another one, which count as written if one of them is."""
-    found: dict[tuple[str, int, tuple[Axis, ...]], Window] = {}
+    found: dict[tuple[str, int, tuple[LatticeAxis, ...]], AccessLattice] = {}
     for window in windows:
         place = (window.buffer, window.offset, window.axes)
         known = found.setdefault(place, window)
@@ -109,7 +110,7 @@ def distinct(windows: Iterable[Window]) -> tuple[Window, ...]:
     return tuple(found.values())
 
 
-def _of_buffer(windows: list[Window], grain: int, *, moved: bool) -> float:
+def _of_buffer(windows: list[AccessLattice], grain: int, *, moved: bool) -> float:
     """Blocks of windows of one buffer."""
     total = sum_of_group = 0.0
     start = end = 0.0

@@ -10,17 +10,8 @@ task have no bound, the nest spends from the task's budget (`ir.primitives.Spend
 
 from __future__ import annotations
 
-from tilewright.ir.nodes import (
-    Execution,
-    Expression,
-    Loop,
-    Statement,
-    Threads,
-    ceildiv,
-    maximum,
-    minimum,
-    roundup,
-)
+from tilewright.ir.expressions import Expression, Threads, ceildiv, maximum, minimum, roundup
+from tilewright.ir.nodes import Execution, Loop, Statement
 from tilewright.macro.work import TASK_WORK
 
 #: Tasks for each further thread. Column tasks of a nest without packing: n = 128 has four tiles of columns.

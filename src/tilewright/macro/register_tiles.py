@@ -11,14 +11,14 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.levels import Cycles
 
 
-class Step(NamedTuple):
+class DepthCycles(NamedTuple):
     """Cycles of one depth of a tile: arithmetic or its latency, and how much longer its loads take."""
 
     multiply: float
     l1: float
 
 
-def depth_step(machine: Machine, instruction: TileFma, height: int, columns: int) -> Step:
+def depth_step(machine: Machine, instruction: TileFma, height: int, columns: int) -> DepthCycles:
     """One depth of a tile of some rows and columns, all operands in L1.
 
     Examples
@@ -27,7 +27,7 @@ def depth_step(machine: Machine, instruction: TileFma, height: int, columns: int
     >>> from tilewright.spec.dtype import F32
     >>> zen4 = find_machine("znver4")
     >>> depth_step(zen4, zen4.isa.tile(F32), 6, 64)  # 24 multiply-adds of 16 lanes, one starts in a cycle
-    Step(multiply=24.0, l1=0.0)
+    DepthCycles(multiply=24.0, l1=0.0)
     """
     isa, one = machine.timed_isa, instruction
     vectors = ceil(columns / one.n) if one.is_matrix_engine else ceil(columns / isa.lanes(one.acc))
@@ -35,7 +35,7 @@ def depth_step(machine: Machine, instruction: TileFma, height: int, columns: int
     masked = columns % isa.lanes(one.acc) != 0
     arithmetic = max(down * vectors / isa.rate(one), isa.latency(one))
     loads = 0.0 if one.is_matrix_engine else (height + vectors + masked) / isa.loads_per_cycle
-    return Step(arithmetic / one.k, max(loads - arithmetic, 0.0) / one.k)
+    return DepthCycles(arithmetic / one.k, max(loads - arithmetic, 0.0) / one.k)
 
 
 def tile_visit(machine: Machine, instruction: TileFma, height: int, columns: int, depth: int) -> Cycles:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AnyOf,
     Binary,
     Constant,
@@ -44,7 +44,7 @@ class Evaluator:
 
     Examples
     --------
-    >>> from tilewright.ir.nodes import minimum
+    >>> from tilewright.ir.expressions import minimum
     >>> names = {"i": Sloped(8, {"i": 1}), "m": flat(10)}
     >>> Evaluator({}).integer(minimum(4, Name("m") - Name("i")), names).value
     2

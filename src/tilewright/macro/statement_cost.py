@@ -8,8 +8,8 @@ from math import ceil
 from typing import NamedTuple
 
 from tilewright.errors import UnsupportedDtype
+from tilewright.ir.expressions import Constant
 from tilewright.ir.nodes import (
-    Constant,
     Finish,
     Pack,
     Primitive,

@@ -6,23 +6,18 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import NamedTuple
 
+from tilewright.ir.expressions import ADJACENT, Constant, Expression, TableEntry, ceildiv, minimum
 from tilewright.ir.nodes import (
-    ADJACENT,
-    Constant,
-    Expression,
     Finish,
     Pack,
     Primitive,
     Slice,
     Statement,
     Stored,
-    TableEntry,
     TileEpilogue,
     TileMatmul,
     Traffic,
     UnaryMap,
-    ceildiv,
-    minimum,
 )
 from tilewright.ir.primitives.attention import KeyScores, SumValues
 from tilewright.ir.primitives.budget import Spend

@@ -36,7 +36,7 @@ from tilewright.threads.pool_memory import (
     RUN,
     TEAM_ALIGNMENT,
     WORK,
-    State,
+    PoolState,
     TeamMemory,
     WorkerSlot,
 )
@@ -103,9 +103,9 @@ class ThreadPool:
 
     def __init__(self, size: int, cores: int, spin_us: float = SPIN_US, wait: Wait | None = None) -> None:
         self.wait = wait or host_wait()
-        self._memory = private_memory(ctypes.sizeof(State))
+        self._memory = private_memory(ctypes.sizeof(PoolState))
         outlive(self._memory)
-        self.state = State.from_buffer(self._memory)
+        self.state = PoolState.from_buffer(self._memory)
         outlive(self.state)
         self.state.size, self.state.cores = size, cores
         self.state.spin_ns, self.state.poll_ns = int(spin_us * 1000), POLL_NS

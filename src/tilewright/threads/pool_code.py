@@ -30,7 +30,7 @@ from tilewright.threads.pool_memory import (
     TAKEN,
     WAITED,
     WORK,
-    State,
+    PoolState,
     TeamMemory,
     WorkerSlot,
 )
@@ -81,8 +81,8 @@ class PoolCode(SystemCode):
         """``bool oversubscribed(state)``: whether awake callers and workers outnumber the cores."""
         w = self.define("oversubscribed", Type("i1", "i1"), [("state", POINTER)])
         f, state = w.f, w.f.arguments["state"]
-        awake = f.add(w.shared(state, State, "active"), w.shared(state, State, "awake"))
-        f.ret(f.icmp(">", awake, w.get(state, State, "cores")))
+        awake = f.add(w.shared(state, PoolState, "active"), w.shared(state, PoolState, "awake"))
+        f.ret(f.icmp(">", awake, w.get(state, PoolState, "cores")))
         return f.callee
 
     # --- callers ------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class PoolCode(SystemCode):
         w = self.define("wake_some", VOID, [("team", POINTER)])
         f, team = w.f, w.f.arguments["team"]
         state = w.get(team, TeamMemory, "state", POINTER)
-        started = w.shared(state, State, "started")
+        started = w.shared(state, PoolState, "started")
         offered = f.or_(f.ptrtoint(team), int64(ASLEPT))
         left = f.alloca(INT64, 1, 8)
         f.store(int64(WAKES), left, 8)
@@ -120,7 +120,7 @@ class PoolCode(SystemCode):
         with f.when(f.or_(early, f.icmp("!=", w.get(team, TeamMemory, "cancelled"), 0))):
             f.ret()
         state = w.get(team, TeamMemory, "state", POINTER)
-        w.put(f.add(now, w.get(state, State, "poll_ns")), team, TeamMemory, "poll_at")
+        w.put(f.add(now, w.get(state, PoolState, "poll_ns")), team, TeamMemory, "poll_at")
         held = f.call(self.imported("PyGILState_Ensure", INT32, ()), [])
         raised = f.call(self.imported("PyErr_CheckSignals", INT32, ()), [])
         with f.when(f.icmp("!=", raised, 0)):
@@ -136,7 +136,7 @@ class PoolCode(SystemCode):
         """1 on Python's main thread, which looks for signals; else 0."""
         f = w.f
         ident = f.call(self.imported("PyThread_get_thread_ident", INT64, ()), [])
-        main = f.icmp("==", ident, w.get(state, State, "main_thread"))
+        main = f.icmp("==", ident, w.get(state, PoolState, "main_thread"))
         return f.select(main, int64(1), int64(0))
 
     def emit_checkpoint(self) -> Callee:
@@ -184,7 +184,7 @@ class PoolCode(SystemCode):
         f, team = w.f, w.f.arguments["team"]
         before, after = f.arguments["before"], f.arguments["after"]
         state = w.get(team, TeamMemory, "state", POINTER)
-        started = w.shared(state, State, "started")
+        started = w.shared(state, PoolState, "started")
         left = f.alloca(INT64, 1, 8)
         f.store(f.arguments["helpers"], left, 8)
         done = f.new_block("posted")
@@ -222,7 +222,7 @@ class PoolCode(SystemCode):
             self.spin_on(w, word, found, again)
             now = f.call(self.clock, [])
             with f.when(f.icmp("==", f.load(INT64, deadline, 8), 0)):
-                f.store(f.add(now, w.get(state, State, "spin_ns")), deadline, 8)
+                f.store(f.add(now, w.get(state, PoolState, "spin_ns")), deadline, 8)
             late = f.icmp(">", now, f.load(INT64, deadline, 8))
             with f.when(f.or_(late, f.call(self.oversubscribed, [state]))):
                 f.cmpxchg(word, found, f.or_(found, int64(WAITED)))
@@ -283,7 +283,7 @@ class PoolCode(SystemCode):
             self.call_body(w, body, env, int64(0), below)
             f.store(f.add(f.load(INT64, own, 8), 1), own, 8)
         mine = f.sub(f.call(self.clock, []), begin)
-        with f.loop(int64(0), w.shared(state, State, "started"), int64(1), "slot") as index:
+        with f.loop(int64(0), w.shared(state, PoolState, "started"), int64(1), "slot") as index:
             f.call(self.join, [team, w.slot(state, index)])
         w.put(0, team, TeamMemory, "running")
         end = f.call(self.clock, [])
@@ -291,7 +291,7 @@ class PoolCode(SystemCode):
         lost = f.sub(f.sub(end, begin), alone)
         least = f.add(f.udiv(alone, int64(LOSS_SHARE)), LEAST_LOSS_NS)
         with f.when(f.icmp(">", lost, least)):
-            f.store_release(f.add(end, f.mul(lost, REPAID)), w.place(state, State, "alone_until"))
+            f.store_release(f.add(end, f.mul(lost, REPAID)), w.place(state, PoolState, "alone_until"))
         f.ret()
         return f.callee
 
@@ -303,7 +303,7 @@ class PoolCode(SystemCode):
         """
         f, (team, body, env, tasks) = w.f, job
         state = w.get(team, TeamMemory, "state", POINTER)
-        until = w.shared(state, State, "alone_until")
+        until = w.shared(state, PoolState, "alone_until")
         place = f.alloca(INT64, 2, 8)
         f.store(int64(0), place, 8)
         with w.forever("repay") as (_, repaid):
@@ -329,7 +329,7 @@ class PoolCode(SystemCode):
         arguments = [("state", POINTER), ("team", POINTER), ("threads", INT64), ("long", INT64)]
         w = self.define(OPEN, VOID, arguments, exported=True)
         f, state, team = w.f, w.f.arguments["state"], w.f.arguments["team"]
-        active = f.add(f.atomic_add(w.place(state, State, "active"), 1), 1)
+        active = f.add(f.atomic_add(w.place(state, PoolState, "active"), 1), 1)
         share = f.udiv(f.arguments["threads"], f.maximum(active, int64(1)))
         w.put(f.maximum(share, int64(1)), team, TeamMemory, "share")
         w.put(f.maximum(share, int64(2)), team, TeamMemory, "threads")
@@ -340,9 +340,9 @@ class PoolCode(SystemCode):
         w.put(read_float_mode(f), team, TeamMemory, "float_mode")
         w.put(self.caller_polls(w, state), team, TeamMemory, "polls")
         now = f.call(self.clock, [])
-        w.put(f.add(now, w.get(state, State, "poll_ns")), team, TeamMemory, "poll_at")
-        since = f.sub(now, w.shared(state, State, "closed_at"))
-        follows = f.icmp("<", since, w.get(state, State, "spin_ns"))
+        w.put(f.add(now, w.get(state, PoolState, "poll_ns")), team, TeamMemory, "poll_at")
+        since = f.sub(now, w.shared(state, PoolState, "closed_at"))
+        follows = f.icmp("<", since, w.get(state, PoolState, "spin_ns"))
         w.put(f.select(follows, int64(1), f.arguments["long"]), team, TeamMemory, "wakes")
         f.ret()
 
@@ -350,8 +350,8 @@ class PoolCode(SystemCode):
         """``close(team)``: returns its share of threads."""
         w = self.define(CLOSE, VOID, [("team", POINTER)], exported=True)
         state = w.get(w.f.arguments["team"], TeamMemory, "state", POINTER)
-        w.f.store_release(w.f.call(self.clock, []), w.place(state, State, "closed_at"))
-        w.f.atomic_add(w.place(state, State, "active"), -1)
+        w.f.store_release(w.f.call(self.clock, []), w.place(state, PoolState, "closed_at"))
+        w.f.atomic_add(w.place(state, PoolState, "active"), -1)
         w.f.ret()
 
     # --- workers ------------------------------------------------------------------------------------
@@ -385,12 +385,12 @@ class PoolCode(SystemCode):
         """``work(state, slot)``: the worker loop; returns once the slot is `STOPPED`."""
         w = self.define(WORK, VOID, [("state", POINTER), ("slot", POINTER)], exported=True)
         f, state, slot = w.f, w.f.arguments["state"], w.f.arguments["slot"]
-        word, awake = w.place(slot, WorkerSlot, "word"), w.place(state, State, "awake")
+        word, awake = w.place(slot, WorkerSlot, "word"), w.place(state, PoolState, "awake")
         deadline = f.alloca(INT64, 1, 8)
         f.call(self.register_thread, [slot])
         f.atomic_add(awake, 1)
         with w.forever("begin") as (begin, _):
-            f.store(f.add(f.call(self.clock, []), w.get(state, State, "spin_ns")), deadline, 8)
+            f.store(f.add(f.call(self.clock, []), w.get(state, PoolState, "spin_ns")), deadline, 8)
             offered, doze, up = (f.new_block(name) for name in ("offered", "doze", "up"))
             with w.forever("spin") as (_, late):
                 self.spin_on(w, word, int64(FREE), offered)

@@ -59,7 +59,7 @@ class WorkerSlot(ctypes.Structure):
     )
 
 
-class State(ctypes.Structure):
+class PoolState(ctypes.Structure):
     """A pool: rarely written fields, fields callers write, and the slots, on separate cache lines."""
 
     _fields_ = (

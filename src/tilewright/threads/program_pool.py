@@ -16,7 +16,7 @@ from tilewright.machine.arch import SystemCalls, find_arch
 from tilewright.machine.machine import Machine
 from tilewright.threads.pool import SPIN_US, TEAM_WORK, WAKE_WORK
 from tilewright.threads.pool_code import PoolCode
-from tilewright.threads.pool_memory import ASLEEP, FREE, MOST_WORKERS, OPEN, STOPPED, State, WorkerSlot
+from tilewright.threads.pool_memory import ASLEEP, FREE, MOST_WORKERS, OPEN, STOPPED, PoolState, WorkerSlot
 from tilewright.threads.pool_system import Wait
 from tilewright.threads.program_code import ProgramCode
 from tilewright.threads.system_code import CPU_WORDS, FieldAccess
@@ -49,7 +49,7 @@ class ProgramPool(ProgramCode, PoolCode):
     def __init__(self, machine: Machine, owner: str) -> None:
         self.machine, self.owner = machine, owner
         super().__init__(machine, Wait.FUTEX)
-        self.state = self.data("state", f"[{ctypes.sizeof(State)} x i8] zeroinitializer, align 128")
+        self.state = self.data("state", f"[{ctypes.sizeof(PoolState)} x i8] zeroinitializer, align 128")
         self.count = self.word("threads")
         #: 1 while a call starts workers, and once they were ended.
         self.starting = self.word("starting")
@@ -139,8 +139,8 @@ class ProgramPool(ProgramCode, PoolCode):
         for index in range(CPU_WORDS):
             cores = f.add(cores, f.call(ones, [f.load(INT64, f.at(mask, 8 * index), 8)]))
         cores = f.minimum(f.maximum(self.quota(f, cores), int64(1)), int64(MOST_THREADS))
-        w.put(cores, self.state, State, "cores")
-        w.put(int(SPIN_US * 1000), self.state, State, "spin_ns")
+        w.put(cores, self.state, PoolState, "cores")
+        w.put(int(SPIN_US * 1000), self.state, PoolState, "spin_ns")
         found = self.module.find("variable")
         assert found is not None
         threads = cores
@@ -161,7 +161,7 @@ class ProgramPool(ProgramCode, PoolCode):
         thread.ret(null())
         w = self.define("start", VOID, [("threads", INT64)])
         f, starting = w.f, self.starting
-        started = w.shared(self.state, State, "started")
+        started = w.shared(self.state, PoolState, "started")
         wanted = f.minimum(f.sub(f.arguments["threads"], 1), int64(MOST_WORKERS))
         with f.when(f.icmp(">=", started, wanted)):
             f.ret()
@@ -170,13 +170,13 @@ class ProgramPool(ProgramCode, PoolCode):
         create = self.c_function("pthread_create", INT32, POINTER, POINTER, POINTER, POINTER)
         failed = f.new_block("failed")
         before = self.block_signals(f)
-        with f.loop(w.shared(self.state, State, "started"), wanted, int64(1), "worker") as index:
+        with f.loop(w.shared(self.state, PoolState, "started"), wanted, int64(1), "worker") as index:
             slot = w.slot(self.state, index)
             f.store_release(int64(FREE), w.place(slot, WorkerSlot, "word"))
             handle = w.place(slot, WorkerSlot, "handle")
             status = f.call(create, [handle, null(), Value(POINTER, thread.callee.text), slot])
             with f.when(f.icmp("==", status, 0)):
-                f.store_release(f.add(index, 1), w.place(self.state, State, "started"))
+                f.store_release(f.add(index, 1), w.place(self.state, PoolState, "started"))
             w.branch_if(f.icmp("!=", status, 0), failed)
         f.jump(failed)
         f.place(failed)
@@ -198,7 +198,7 @@ class ProgramPool(ProgramCode, PoolCode):
             f.ret()  # none was started, or the threads are those of the process that forked this one
         with f.when(f.not_(f.cmpxchg(self.starting, int64(0), int64(1)))):
             f.ret()  # a thread that goes on while the process ends starts them right now
-        with f.loop(int64(0), w.shared(self.state, State, "started"), int64(1), "worker") as index:
+        with f.loop(int64(0), w.shared(self.state, PoolState, "started"), int64(1), "worker") as index:
             slot = w.slot(self.state, index)
             word = w.place(slot, WorkerSlot, "word")
             with w.forever("busy") as (_, stopped):
@@ -238,11 +238,11 @@ class ProgramPool(ProgramCode, PoolCode):
         with f.when(f.not_(f.cmpxchg(owner, known, int64(-1)))):
             f.ret(int64(0))
         with f.when(f.icmp("!=", known, 0)):
-            size = int64(ctypes.sizeof(State) - State.slots.offset)
+            size = int64(ctypes.sizeof(PoolState) - PoolState.slots.offset)
             clear = self.c_function("memset", POINTER, POINTER, INT32, INT64)
-            f.call(clear, [w.place(self.state, State, "slots"), int32(0), size])
+            f.call(clear, [w.place(self.state, PoolState, "slots"), int32(0), size])
             for name in ("started", "active", "awake", "closed_at", "alone_until"):
-                f.store_release(int64(0), w.place(self.state, State, name))
+                f.store_release(int64(0), w.place(self.state, PoolState, name))
             f.store_release(int64(0), self.starting)
         f.store_release(here, owner)
         f.ret(int64(1))

@@ -12,7 +12,7 @@ from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.control import Block
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Type, Value, int32, int64, null
 from tilewright.machine.arch import SystemCalls
-from tilewright.threads.pool_memory import TEAM_ALIGNMENT, State, WorkerSlot
+from tilewright.threads.pool_memory import TEAM_ALIGNMENT, PoolState, WorkerSlot
 from tilewright.threads.pool_system import Wait, known_system_calls
 
 #: linux/futex.h, FUTEX_WAIT and FUTEX_WAKE with FUTEX_PRIVATE_FLAG.
@@ -50,7 +50,7 @@ class FieldAccess:
 
     def slot(self, state: Value, index: Value) -> Value:
         """One slot of a pool."""
-        return self.f.at(self.place(state, State, "slots"), self.f.mul(index, ctypes.sizeof(WorkerSlot)))
+        return self.f.at(self.place(state, PoolState, "slots"), self.f.mul(index, ctypes.sizeof(WorkerSlot)))
 
     def bits(self, word: Value, mask: int) -> Value:
         """The bits of a word selected by a mask."""

@@ -15,7 +15,7 @@ from tilewright.errors import NotConvertible, TilewrightError
 from tilewright.graph.builder import Graph
 from tilewright.graph.sizes import Shape
 from tilewright.graph.value import Value
-from tilewright.torch.rows.row import Call, TensorType
+from tilewright.torch.rows.row import AtenCall, TensorType
 from tilewright.torch.rows.table import ROWS
 from tilewright.torch.sizes import shape_of_torch, size_of_torch
 
@@ -102,7 +102,7 @@ class Converter:
         arguments = [self._argument(one) for one in node.args]
         named = {name: self._argument(one) for name, one in node.kwargs.items()}
         wanted = None if row.results is None else type_of_node(node)
-        found = row.convert(Call(self.graph, wanted, node.meta.get("val")), *arguments, **named)
+        found = row.convert(AtenCall(self.graph, wanted, node.meta.get("val")), *arguments, **named)
         if isinstance(found, Value):
             assert wanted is not None
             _require(found, wanted)
@@ -149,7 +149,7 @@ def _shown(shape: Shape) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 
-class Verdict(NamedTuple):
+class ConversionVerdict(NamedTuple):
     """Whether a node can be converted.
 
     Attributes
@@ -160,7 +160,7 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
-def judged(node: fx.Node, verdicts: Mapping[fx.Node, Verdict]) -> Verdict:
+def judged(node: fx.Node, verdicts: Mapping[fx.Node, ConversionVerdict]) -> ConversionVerdict:
     """Tries to convert one node, in a graph of its own.
 
     Parameters
@@ -172,15 +172,15 @@ def judged(node: fx.Node, verdicts: Mapping[fx.Node, Verdict]) -> Verdict:
         if node.target is operator.getitem:
             source = node.args[0]
             assert isinstance(source, fx.Node)
-            if verdicts.get(source, Verdict("a")).reason:
-                return Verdict(f"it is part of {source.target}, which stays with PyTorch")
-            return Verdict()
+            if verdicts.get(source, ConversionVerdict("a")).reason:
+                return ConversionVerdict(f"it is part of {source.target}, which stays with PyTorch")
+            return ConversionVerdict()
         for number, operand in enumerate(node.all_input_nodes):
             if isinstance(operand.meta.get("val"), torch.Tensor):
                 probe.declare(operand, f"operand{number}")
         probe.add(node)
     except TilewrightError as error:
-        return Verdict(str(error))
+        return ConversionVerdict(str(error))
     except (TypeError, ValueError, np.exceptions.AxisError) as error:
-        return Verdict(f"{type(error).__name__}: {error}")
-    return Verdict()
+        return ConversionVerdict(f"{type(error).__name__}: {error}")
+    return ConversionVerdict()

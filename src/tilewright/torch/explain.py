@@ -34,7 +34,7 @@ class GraphReport(NamedTuple):
         return sum(one.region is not None for one in self.nodes)
 
 
-class Explanation(tuple[GraphReport, ...]):
+class DynamoReport(tuple[GraphReport, ...]):
     """The graphs that Dynamo made of a model; prints as a list."""
 
     __slots__ = ()
@@ -63,7 +63,7 @@ def explain(
     options: Mapping[str, Any] | None = None,
     dynamic: bool | None = None,
     **named: Any,
-) -> Explanation:
+) -> DynamoReport:
     """Compile a model for some inputs, run it once, and say which operations run where.
 
     Parameters
@@ -85,4 +85,4 @@ def explain(
 
     backend = partial(tilewright, options=options, listener=listen)
     torch.compile(model, backend=backend, dynamic=dynamic)(*inputs, **named)
-    return Explanation(found)
+    return DynamoReport(found)

@@ -11,7 +11,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 from torch.fx.passes.utils.fuser_utils import fuse_by_partitions
 
-from tilewright.torch.conversion import Verdict, judged
+from tilewright.torch.conversion import ConversionVerdict, judged
 from tilewright.torch.rows.table import ROWS
 
 #: Names of the modules that regions become.
@@ -25,7 +25,7 @@ _READS_STRIDES = (
 
 
 class NodeReport(NamedTuple):
-    """Where a node runs.
+    """The region or library that a node runs in.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class NodeReport(NamedTuple):
 class _Support(OperatorSupportBase):  # type: ignore[misc, unused-ignore]
     """Answers the partitioner by verdicts."""
 
-    def __init__(self, verdicts: Mapping[fx.Node, Verdict]) -> None:
+    def __init__(self, verdicts: Mapping[fx.Node, ConversionVerdict]) -> None:
         self._verdicts = verdicts
 
     def is_node_supported(self, _: Mapping[str, torch.nn.Module], node: fx.Node) -> bool:
@@ -53,11 +53,11 @@ def partitioned(module: fx.GraphModule) -> tuple[fx.GraphModule, list[NodeReport
     """The module with regions as submodules, and where each node runs."""
     module.graph.eliminate_dead_code()
     _separate_views_of_inputs(module.graph)
-    verdicts: dict[fx.Node, Verdict] = {}
+    verdicts: dict[fx.Node, ConversionVerdict] = {}
     strided = any(node.target in _STRIDED for node in module.graph.nodes)
     for node in module.graph.nodes:
         if node.op == "call_function" and _gives_tensors(node.meta.get("val")):
-            verdicts[node] = Verdict(_READS_STRIDES) if strided else judged(node, verdicts)
+            verdicts[node] = ConversionVerdict(_READS_STRIDES) if strided else judged(node, verdicts)
     partitions = CapabilityBasedPartitioner(
         module, _Support(verdicts), allows_single_node_partition=True
     ).propose_partitions()
@@ -87,7 +87,7 @@ def _gives_tensors(found: Any) -> bool:
 
 
 def _separate_views_of_inputs(graph: fx.Graph) -> None:
-    """Copies views of inputs for each node that reads them: a transposed weight belongs into each region."""
+    """Copies views of inputs for each node that reads them: a transposed weight belongs in each region."""
     for node in list(graph.nodes):
         users = list(node.users)
         operands = node.all_input_nodes

@@ -19,7 +19,7 @@ from tilewright.records import dataclass
 from tilewright.weights.integer_weight import IntegerWeight
 
 
-class Parts(NamedTuple):
+class DecodedBlocks(NamedTuple):
     """Blocks taken apart: integers (blocks, elements), scales and offsets (blocks, groups), float32.
 
     Offsets are None where they follow from the zero point of the type.
@@ -49,7 +49,7 @@ class BlockType:
     bytes: int
     bits: int
     groups: int
-    parts: Callable[[Array], Parts]
+    parts: Callable[[Array], DecodedBlocks]
     zero: int | None = None
 
     @property
@@ -118,25 +118,25 @@ def _bits(blocks: Array, at: int) -> Array:
 # --- types ----------------------------------------------------------------------------------------
 
 
-def _q4_0(blocks: Array) -> Parts:
-    return Parts(_nibbles(blocks, 2, 16), _half(blocks, 0))
+def _q4_0(blocks: Array) -> DecodedBlocks:
+    return DecodedBlocks(_nibbles(blocks, 2, 16), _half(blocks, 0))
 
 
-def _q4_1(blocks: Array) -> Parts:
-    return Parts(_nibbles(blocks, 4, 16), _half(blocks, 0), _half(blocks, 2))
+def _q4_1(blocks: Array) -> DecodedBlocks:
+    return DecodedBlocks(_nibbles(blocks, 4, 16), _half(blocks, 0), _half(blocks, 2))
 
 
-def _q5_0(blocks: Array) -> Parts:
-    return Parts(_nibbles(blocks, 6, 16) | _bits(blocks, 2) << np.uint8(4), _half(blocks, 0))
+def _q5_0(blocks: Array) -> DecodedBlocks:
+    return DecodedBlocks(_nibbles(blocks, 6, 16) | _bits(blocks, 2) << np.uint8(4), _half(blocks, 0))
 
 
-def _q5_1(blocks: Array) -> Parts:
+def _q5_1(blocks: Array) -> DecodedBlocks:
     u = _nibbles(blocks, 8, 16) | _bits(blocks, 4) << np.uint8(4)
-    return Parts(u, _half(blocks, 0), _half(blocks, 2))
+    return DecodedBlocks(u, _half(blocks, 0), _half(blocks, 2))
 
 
-def _q8_0(blocks: Array) -> Parts:
-    return Parts(blocks[:, 2:34] ^ np.uint8(128), _half(blocks, 0))
+def _q8_0(blocks: Array) -> DecodedBlocks:
+    return DecodedBlocks(blocks[:, 2:34] ^ np.uint8(128), _half(blocks, 0))
 
 
 def _scales_of_k(blocks: Array) -> tuple[Array, Array]:
@@ -156,24 +156,24 @@ def _scales_of_k(blocks: Array) -> tuple[Array, Array]:
     return _half(blocks, 0) * scales, -_half(blocks, 2) * minima
 
 
-def _q4_k(blocks: Array) -> Parts:
-    return Parts(_nibbles(blocks, 16, 32, 4), *_scales_of_k(blocks))
+def _q4_k(blocks: Array) -> DecodedBlocks:
+    return DecodedBlocks(_nibbles(blocks, 16, 32, 4), *_scales_of_k(blocks))
 
 
-def _q5_k(blocks: Array) -> Parts:
+def _q5_k(blocks: Array) -> DecodedBlocks:
     fifth = np.unpackbits(blocks[:, 16:48, np.newaxis], axis=2, bitorder="little")  # [blocks, place, group]
     u = _nibbles(blocks, 48, 32, 4) | fifth.transpose(0, 2, 1).reshape(len(blocks), -1) << np.uint8(4)
-    return Parts(u, *_scales_of_k(blocks))
+    return DecodedBlocks(u, *_scales_of_k(blocks))
 
 
-def _q6_k(blocks: Array) -> Parts:
+def _q6_k(blocks: Array) -> DecodedBlocks:
     low = _nibbles(blocks, 0, 64, 2)
     pairs = (
         blocks[:, 128:192].reshape(len(blocks), 2, 1, 32) >> np.array([0, 2, 4, 6], np.uint8)[:, np.newaxis]
     )
     high = (pairs & np.uint8(3)).reshape(len(blocks), -1) << np.uint8(4)
     scales = blocks[:, 192:208].view(np.int8).astype(np.float32)
-    return Parts(low | high, scales * _half(blocks, 208))
+    return DecodedBlocks(low | high, scales * _half(blocks, 208))
 
 
 #: Quantised types by their numbers in files.

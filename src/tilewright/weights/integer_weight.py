@@ -70,8 +70,8 @@ class IntegerWeight:
         Parameters
         ----------
         bits : 4 or 8, optional
-            Of a packed element; by default 4 where elements have as few, otherwise 8. Elements of 4 bits in 8
-            are multiples of 16 or less, so that zero points that are fractions are within 1/32 of a scale.
+            Of a packed element; by default 4 if elements have at most 4, else 8. Elements of 4 bits in 8 are
+            multiplied by up to 16, which brings fractional zero points to within 1/32 of a scale.
         reordered : bool
             Accept rows in the order of their groups: products must then take ``x[..., weight.order]``.
         target : optional
@@ -79,22 +79,22 @@ class IntegerWeight:
 
         Raises
         ------
-        FractionalZeros : zero points are no integers of so many bits.
+        FractionalZeros : zero points are not integers of that many bits.
         InputsReordered : the weight has an order, and `reordered` is false.
         InvalidGroup : groups are not multiples of 32 depths.
         """
         if self.order is not None and not check_flag(reordered, "reordered"):
             raise InputsReordered(depth=self.shape[0])
         chosen = as_integer((4 if self.bits <= 4 else 8) if bits is None else bits)
-        fine = _in_packed_groups(self)
-        if not _has_integer_zeros(fine):
-            fine = _widened(fine, 8 if chosen == 8 else 4)
+        regrouped = _in_packed_groups(self)
+        if not _has_integer_zeros(regrouped):
+            regrouped = _widened(regrouped, 8 if chosen == 8 else 4)
         return pack_quantized(
-            fine.q,
-            fine.scales,
-            fine.zeros.astype(np.uint8),
+            regrouped.q,
+            regrouped.scales,
+            regrouped.zeros.astype(np.uint8),
             bits=bits if chosen is None else chosen,  # type: ignore[arg-type]
-            group=None if fine.group >= fine.shape[0] else fine.group,
+            group=None if regrouped.group >= regrouped.shape[0] else regrouped.group,
             target=target,
         )
 
@@ -107,7 +107,7 @@ def _has_integer_zeros(weight: IntegerWeight) -> bool:
 
 
 def _in_packed_groups(weight: IntegerWeight) -> IntegerWeight:
-    """The same weight in groups that packed weights have: each one split into equal powers of two."""
+    """The same weight in groups of a size in `GROUPS`: each group is split into equal ones."""
     depth = weight.shape[0]
     if weight.group >= depth or weight.group in GROUPS:
         return weight
@@ -121,9 +121,10 @@ def _in_packed_groups(weight: IntegerWeight) -> IntegerWeight:
 
 
 def _widened(weight: IntegerWeight, bits: int) -> IntegerWeight:
-    """Elements f · q + c of more bits, f and c integers of each group, with zero points to nearest.
+    """The same weight with elements f · q + c of more bits; zero points are rounded to nearest.
 
-    f is as large as the range of elements and zero point allows, and 2^(bits - old bits) at most.
+    f and c are integers of each group. f is as large as the range of elements and zero point allows, and at
+    most 2^(bits - old bits).
 
     Raises
     ------

@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 from blas_calls import DTYPES, Matrix, library, library_folder, run_c, run_fortran
 
-from tilewright.aot.blas.routines import COLUMN_MAJOR, ROLES, ROUTINES, ROW_MAJOR, Role, Routine, find_routine
+from tilewright.aot.blas.routines import (
+    COLUMN_MAJOR,
+    ROLES,
+    ROUTINES,
+    ROW_MAJOR,
+    ArgumentRole,
+    Routine,
+    find_routine,
+)
 
 
 def valid(routine: Routine) -> dict[str, Any]:
@@ -25,7 +33,7 @@ def valid(routine: Routine) -> dict[str, Any]:
     return {name: given[name] for name in routine.arguments}
 
 
-CHECKED = (Role.FLAG, Role.SIZE, Role.LEADING)
+CHECKED = (ArgumentRole.FLAG, ArgumentRole.SIZE, ArgumentRole.LEADING)
 CASES = [
     (routine, letter, argument)
     for routine in ROUTINES
@@ -37,7 +45,7 @@ CASES = [
 
 
 def spoil(routine: Routine, argument: str) -> dict[str, Any]:
-    wrong = {Role.FLAG: "x", Role.SIZE: -1, Role.LEADING: 2}
+    wrong = {ArgumentRole.FLAG: "x", ArgumentRole.SIZE: -1, ArgumentRole.LEADING: 2}
     return valid(routine) | {argument: wrong[ROLES[argument]]}
 
 

@@ -19,8 +19,9 @@ from support import GUARD_PAGES, GuardedMemory, host_rows
 from tiers import crossed, named
 
 import tilewright as tw
-from tilewright.ir.interpret import Run
-from tilewright.ir.nodes import Constant, Name, Pack, Parts, Slice
+from tilewright.ir.expressions import Constant, Name
+from tilewright.ir.interpret import Interpreter
+from tilewright.ir.nodes import Pack, Parts, Slice
 from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
@@ -95,7 +96,7 @@ def interpreted_pack(
     source: Array, origin: int, strides: tuple[int, int], node: Pack, panels: tuple[int, DType]
 ) -> Array:
     flat = np.ones(panels[0], panels[1].numpy)
-    run = Run({"panels": (flat, 0), "source": (source, origin)}, {})
+    run = Interpreter({"panels": (flat, 0), "source": (source, origin)}, {})
     run.pack(node, {"lane": strides[0], "depth": strides[1]})
     return flat
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from shares import looped
 
-from tilewright.micro.packing.transpose import Network, network, perfect_shuffle
+from tilewright.micro.packing.transpose import ShuffleNetwork, network, perfect_shuffle
 
 WIDTHS = (1, 2, 4, 8, 16)
 #: Lanes in 128 bits: elements of 8, 16, 32, 64 and 128 bits.
@@ -37,7 +37,7 @@ def test_the_perfect_shuffle_transposes(lanes: int, together: int) -> None:
     assert all([*found.low, *found.high] == each for found in plan.rounds), "ZIP1 and ZIP2 of single lanes"
 
 
-def check_network(plan: Network, lanes: int, count: int) -> None:
+def check_network(plan: ShuffleNetwork, lanes: int, count: int) -> None:
     """Numbered lanes come out transposed."""
     block = np.arange(lanes * count).reshape(count, lanes)
     held = [np.concatenate([block[number] for number in group]) for group in plan.joined]

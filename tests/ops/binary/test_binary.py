@@ -27,8 +27,9 @@ from tilewright.errors import (
     PairShapes,
     UnsupportedDtype,
 )
+from tilewright.ir.expressions import Constant, Name
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import Buffer, Constant, Name, Program, Slice, Space
+from tilewright.ir.nodes import Buffer, Program, Slice, Space
 from tilewright.ir.parse import parse_program
 from tilewright.ir.primitives.pairs import CombineRows
 from tilewright.ir.text import print_program

@@ -29,8 +29,9 @@ from tilewright.errors import (
     OutShape,
     UnsupportedDtype,
 )
+from tilewright.ir.expressions import Constant, Name, Scalar
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import Buffer, Constant, Name, Program, Scalar, Slice, Space
+from tilewright.ir.nodes import Buffer, Program, Slice, Space
 from tilewright.ir.parse import parse_program
 from tilewright.ir.primitives.gather import GatherRows
 from tilewright.ir.text import print_program

@@ -21,18 +21,18 @@ from tilewright.llvm.quick import quick_code
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.gemm import kernel as gemm
 from tilewright.ops.gemm.exact_sizes import SLOT_BITS, ExactTable, exact_table, key_of, shape_of, slot_number
-from tilewright.ops.gemm.small_products import LARGEST_SIDE, PRODUCTS_TO_REPAY, Shape, Specials
+from tilewright.ops.gemm.small_products import LARGEST_SIDE, PRODUCTS_TO_REPAY, ExactSizeKey, Specials
 from tilewright.preparing import preparing
 
 needs_native = pytest.mark.skipif(not native_entry_possible(), reason="the entry is not native here")
 
 sides = st.integers(1, LARGEST_SIDE)
 layouts = st.sampled_from(["row", "col"])
-shapes = st.builds(Shape, sides, sides, sides, st.sampled_from(["f32", "f64"]), layouts, layouts)
+shapes = st.builds(ExactSizeKey, sides, sides, sides, st.sampled_from(["f32", "f64"]), layouts, layouts)
 
 
 @given(shapes, shapes)
-def test_a_key_is_a_shape(one: Shape, other: Shape) -> None:
+def test_a_key_is_a_shape(one: ExactSizeKey, other: ExactSizeKey) -> None:
     assert shape_of(key_of(one)) == one
     assert key_of(one) > 0
     assert (key_of(one) == key_of(other)) is (one == other)
@@ -41,7 +41,7 @@ def test_a_key_is_a_shape(one: Shape, other: Shape) -> None:
 
 def test_squares_have_slots_of_their_own() -> None:
     """The shapes that recur most do not give way to each other."""
-    keys = [key_of(Shape(n, n, n, "f32", "row", "row")) for n in range(1, LARGEST_SIDE + 1)]
+    keys = [key_of(ExactSizeKey(n, n, n, "f32", "row", "row")) for n in range(1, LARGEST_SIDE + 1)]
     assert len({slot_number(key) for key in keys}) > 0.9 * len(keys)
 
 
@@ -52,7 +52,7 @@ class Code:
 
 
 def test_put_and_drop() -> None:
-    table, shape = ExactTable(), Shape(3, 4, 5, "f32", "row", "col")
+    table, shape = ExactTable(), ExactSizeKey(3, 4, 5, "f32", "row", "col")
     slot = table.table.slots[slot_number(key_of(shape))]
     kernel: Any = Code()
     table.put(shape, kernel)
@@ -61,7 +61,7 @@ def test_put_and_drop() -> None:
         found
         for n in range(2, LARGEST_SIDE)
         for k in range(1, LARGEST_SIDE)
-        if (found := Shape(7, n, k, "f64", "row", "row"))
+        if (found := ExactSizeKey(7, n, k, "f64", "row", "row"))
         and slot_number(key_of(found)) == slot_number(key_of(shape))
     )
     table.drop(other)
@@ -79,7 +79,7 @@ def test_put_and_drop() -> None:
 
 def test_a_kernel_that_gave_way_returns_to_its_place() -> None:
     """Asked for again, it is published again, though it was never compiled again."""
-    table, shape, made = ExactTable(), Shape(3, 4, 5, "f32", "row", "col"), []
+    table, shape, made = ExactTable(), ExactSizeKey(3, 4, 5, "f32", "row", "col"), []
 
     def compile_it(problem: tw.BatchReduceGemm) -> Any:
         made.append(problem)
@@ -156,8 +156,8 @@ def test_bits_before_and_after(
     assert exact_table().table.slots[slot_number(key_of(_shape(size, dtype)))].code
 
 
-def _shape(size: tuple[int, int, int], dtype: type, a: str = "row", b: str = "row") -> Shape:
-    return Shape(*size, "f32" if dtype is np.float32 else "f64", a, b)
+def _shape(size: tuple[int, int, int], dtype: type, a: str = "row", b: str = "row") -> ExactSizeKey:
+    return ExactSizeKey(*size, "f32" if dtype is np.float32 else "f64", a, b)
 
 
 @needs_native

@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from shares import looped, share
 from tiers import crossed, draws, named
 
-from tilewright.ir.interpret import Run, interpret
-from tilewright.ir.nodes import Constant, If, Loop, Name, Pack, Program, Space, Statement
+from tilewright.ir.expressions import Constant, Name
+from tilewright.ir.interpret import Interpreter, interpret
+from tilewright.ir.nodes import If, Loop, Pack, Program, Space, Statement
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
@@ -471,13 +472,13 @@ def test_what_auto_packs(sizes: tuple[int, int, int, int], monkeypatch: pytest.M
         problem, blocking, machine_with(Edge.MASK, 100 * F64.size, l1_bytes=25 * F64.size), "g"
     )
     packed: set[str] = set()
-    pack = Run.pack
+    pack = Interpreter.pack
 
-    def record(run: Run, node: Pack, names: Mapping[str, int]) -> None:
+    def record(run: Interpreter, node: Pack, names: Mapping[str, int]) -> None:
         packed.add(node.destination.buffer)
         pack(run, node, names)
 
-    monkeypatch.setattr(Run, "pack", record)
+    monkeypatch.setattr(Interpreter, "pack", record)
     random = np.random.default_rng(0)
     a, b = integers(random, m, k, F64), integers(random, k, n, F64)
     c = spread(np.full((m, n), np.nan), (n, 1))

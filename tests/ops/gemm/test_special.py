@@ -23,8 +23,8 @@ from tilewright.ops.gemm.small_products import (
     MOST_COUNTED,
     MOST_KERNELS,
     PRODUCTS_TO_REPAY,
+    ExactSizeKey,
     Fit,
-    Shape,
     Specials,
     fit,
 )
@@ -48,23 +48,23 @@ def cut(array: Array) -> Array:
 
 #: How each operand lies; the word of its layout and its leading dimension follow.
 FITS: dict[str, tuple[tuple[Callable[[Array], Array], ...], Fit]] = {
-    "row row": ((np.array,) * 3, Fit(Shape(M, N, K, "f32", "row", "row"), (K, N, N))),
+    "row row": ((np.array,) * 3, Fit(ExactSizeKey(M, N, K, "f32", "row", "row"), (K, N, N))),
     "col row": (
         (np.asfortranarray, np.array, np.array),
-        Fit(Shape(M, N, K, "f32", "col", "row"), (M, N, N)),
+        Fit(ExactSizeKey(M, N, K, "f32", "col", "row"), (M, N, N)),
     ),
     "row col": (
         (np.array, np.asfortranarray, np.array),
-        Fit(Shape(M, N, K, "f32", "row", "col"), (K, K, N)),
+        Fit(ExactSizeKey(M, N, K, "f32", "row", "col"), (K, K, N)),
     ),
     "col col": (
         (np.asfortranarray, np.asfortranarray, np.array),
-        Fit(Shape(M, N, K, "f32", "col", "col"), (M, K, N)),
+        Fit(ExactSizeKey(M, N, K, "f32", "col", "col"), (M, K, N)),
     ),
-    "padded rows": ((cut,) * 3, Fit(Shape(M, N, K, "f32", "row", "row"), (K + 3, N + 3, N + 3))),
+    "padded rows": ((cut,) * 3, Fit(ExactSizeKey(M, N, K, "f32", "row", "row"), (K + 3, N + 3, N + 3))),
     "padded columns": (
         (lambda a: cut(a.T).T, lambda b: cut(b.T).T, np.array),
-        Fit(Shape(M, N, K, "f32", "col", "col"), (M + 3, K + 3, N)),
+        Fit(ExactSizeKey(M, N, K, "f32", "col", "col"), (M + 3, K + 3, N)),
     ),
 }
 
@@ -121,7 +121,7 @@ def test_sizes_that_fit(sizes: tuple[int, int, int], fits: bool) -> None:
 
 
 def test_the_problem_of_a_shape_replaces_a_row_major_c() -> None:
-    problem = Shape(3, 4, 5, "f64", "col", "row").problem()
+    problem = ExactSizeKey(3, 4, 5, "f64", "col", "row").problem()
     assert problem == BatchReduceGemm(3, 4, 5, 1, "f64", a="col", b="row", c="row", beta=0)
     a, b, c = (np.zeros(shape) for shape in ((3, 5), (5, 4), (3, 4)))
     found = fit(np.asfortranarray(a), b, c, F64)
@@ -144,8 +144,8 @@ class Compiler:
         return f"kernel {problem.m} {problem.n} {problem.k}"
 
 
-def shape(number: int) -> Shape:
-    return Shape(1 + number % 40, 2 + number // 40 % 40, 1 + number // 1600, "f32", "row", "row")
+def shape(number: int) -> ExactSizeKey:
+    return ExactSizeKey(1 + number % 40, 2 + number // 40 % 40, 1 + number // 1600, "f32", "row", "row")
 
 
 def test_a_kernel_is_made_at_the_product_that_repays_it() -> None:
@@ -169,8 +169,8 @@ def test_one_long_batch_is_enough() -> None:
 def test_layouts_and_dtypes_are_counted_apart() -> None:
     compiler = Compiler()
     specials, each = Specials(compiler), PRODUCTS_TO_REPAY - 1
-    shapes = [Shape(3, 4, 5, *words) for words in (("f32", "row", "row"), ("f64", "row", "row"))]
-    shapes += [Shape(3, 4, 5, "f32", *words) for words in (("col", "row"), ("row", "col"))]
+    shapes = [ExactSizeKey(3, 4, 5, *words) for words in (("f32", "row", "row"), ("f64", "row", "row"))]
+    shapes += [ExactSizeKey(3, 4, 5, "f32", *words) for words in (("col", "row"), ("row", "col"))]
     assert [specials.find(one, each) for one in shapes] == [None] * 4
     assert compiler.asked == []
 
@@ -384,7 +384,7 @@ def test_repeated_and_reversed_batches(
 
 def test_nobody_waits_for_a_thread_that_compiles() -> None:
     specials = Specials(lambda problem: problem)
-    shape = Shape(4, 4, 4, "f32", "row", "row")
+    shape = ExactSizeKey(4, 4, 4, "f32", "row", "row")
     assert specials.find(shape, PRODUCTS_TO_REPAY) is not None
     held, let_go = threading.Event(), threading.Event()
 

@@ -31,8 +31,9 @@ from tilewright.errors import (
     RotaryTables,
     UnsupportedDtype,
 )
+from tilewright.ir.expressions import Constant, Name
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import Buffer, Constant, Name, Program, Slice, Space
+from tilewright.ir.nodes import Buffer, Program, Slice, Space
 from tilewright.ir.parse import parse_program
 from tilewright.ir.primitives.rotary import RotateRows
 from tilewright.ir.text import print_program

@@ -21,7 +21,7 @@ from tilewright.errors import (
     OutReadOnly,
     OutShape,
 )
-from tilewright.ops.transpose.call import Axis, Move, check_axes, merged, plan_move
+from tilewright.ops.transpose.call import Axis, TransposePlan, check_axes, merged, plan_move
 
 #: Sizes of 1 to 16 bytes, odd sizes, the other byte order, records, text, dates and objects.
 DTYPES = ["i1", "?", "f2", "f4", "f8", "c8", "c16", "g", "U1", "U3", "S5", "M8[s]", "f4,i1", ">i4", "O", "V7"]
@@ -272,18 +272,18 @@ def test_ragged_lists() -> None:
 # --- plans ----------------------------------------------------------------------------------------------
 
 ONE = Axis(1, 4, 4)
-#: Shape, axes and item size of a contiguous array -> its move.
-PLANS: dict[tuple[tuple[int, ...], tuple[int, ...], int], Move] = {
-    ((2, 3), (0, 1), 4): Move(4, Axis(6, 4, 4), ONE, ()),
-    ((2, 3), (1, 0), 4): Move(4, Axis(3, 4, 8), Axis(2, 12, 4), ()),
-    ((5, 2, 3), (0, 2, 1), 4): Move(4, Axis(3, 4, 8), Axis(2, 12, 4), (Axis(5, 24, 24),)),
-    ((5, 2, 3), (2, 0, 1), 4): Move(4, Axis(3, 4, 40), Axis(10, 12, 4), ()),
-    ((5, 7, 3), (1, 0, 2), 4): Move(4, Axis(3, 4, 4), Axis(7, 12, 60), (Axis(5, 84, 12),)),
-    ((5, 7, 2), (1, 0, 2), 4): Move(8, Axis(7, 8, 40), Axis(5, 56, 8), ()),
-    ((5, 7), (1, 0), 12): Move(4, Axis(3, 4, 4), Axis(7, 12, 60), (Axis(5, 84, 12),)),
-    ((5, 7), (1, 0), 6): Move(2, Axis(3, 2, 2), Axis(7, 6, 30), (Axis(5, 42, 6),)),
-    ((1, 1), (1, 0), 16): Move(16, Axis(1, 16, 16), Axis(1, 16, 16), ()),
-    ((2, 3), (1, 0), 32): Move(16, Axis(2, 16, 16), Axis(3, 32, 64), (Axis(2, 96, 32),)),
+#: Shape, axes and item size of a contiguous array -> its plan.
+PLANS: dict[tuple[tuple[int, ...], tuple[int, ...], int], TransposePlan] = {
+    ((2, 3), (0, 1), 4): TransposePlan(4, Axis(6, 4, 4), ONE, ()),
+    ((2, 3), (1, 0), 4): TransposePlan(4, Axis(3, 4, 8), Axis(2, 12, 4), ()),
+    ((5, 2, 3), (0, 2, 1), 4): TransposePlan(4, Axis(3, 4, 8), Axis(2, 12, 4), (Axis(5, 24, 24),)),
+    ((5, 2, 3), (2, 0, 1), 4): TransposePlan(4, Axis(3, 4, 40), Axis(10, 12, 4), ()),
+    ((5, 7, 3), (1, 0, 2), 4): TransposePlan(4, Axis(3, 4, 4), Axis(7, 12, 60), (Axis(5, 84, 12),)),
+    ((5, 7, 2), (1, 0, 2), 4): TransposePlan(8, Axis(7, 8, 40), Axis(5, 56, 8), ()),
+    ((5, 7), (1, 0), 12): TransposePlan(4, Axis(3, 4, 4), Axis(7, 12, 60), (Axis(5, 84, 12),)),
+    ((5, 7), (1, 0), 6): TransposePlan(2, Axis(3, 2, 2), Axis(7, 6, 30), (Axis(5, 42, 6),)),
+    ((1, 1), (1, 0), 16): TransposePlan(16, Axis(1, 16, 16), Axis(1, 16, 16), ()),
+    ((2, 3), (1, 0), 32): TransposePlan(16, Axis(2, 16, 16), Axis(3, 32, 64), (Axis(2, 96, 32),)),
 }
 
 

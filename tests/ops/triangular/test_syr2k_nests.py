@@ -18,7 +18,7 @@ from support import Array
 from tiers import crossed
 
 import tilewright as tw
-from tilewright.ir.interpret import Run, interpret
+from tilewright.ir.interpret import Interpreter, interpret
 from tilewright.ir.nodes import Pack, Program, Statement, TileEpilogue, TileMatmul
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
@@ -123,7 +123,7 @@ def test_no_tile_beyond_the_triangle() -> None:
         assert visited == wanted
 
 
-class Visits(Run):
+class Visits(Interpreter):
     """A run that moves nothing and notes where register tiles stand."""
 
     def __init__(self) -> None:

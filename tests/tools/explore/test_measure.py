@@ -42,7 +42,7 @@ from tilewright.tools.explore.measure import (
     start_worker,
     summarise,
 )
-from tilewright.tools.explore.prepared import PreparedProduct
+from tilewright.tools.explore.prepared import SystemProduct
 from tilewright.tools.explore.present import (
     call_lines,
     print_report,
@@ -382,8 +382,8 @@ def test_a_worker_refuses_to_time_a_wrong_product(monkeypatch: pytest.MonkeyPatc
     def forgets_the_last_row(a: object, b: object, out: object) -> None:
         out[:-1] = (a @ b)[:-1]  # type: ignore[index, operator]
 
-    def prepare(self: object, gemm: Gemm, arrays: Any, threads: int, target: None) -> PreparedProduct:
-        return PreparedProduct(forgets_the_last_row, *arrays)
+    def prepare(self: object, gemm: Gemm, arrays: Any, threads: int, target: None) -> SystemProduct:
+        return SystemProduct(forgets_the_last_row, *arrays)
 
     monkeypatch.setattr(systems.NumPy, "prepare", prepare)
     (answer,) = converse(PREPARE)

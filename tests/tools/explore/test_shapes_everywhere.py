@@ -22,7 +22,7 @@ from shapes_everywhere import (
     to_column,
 )
 
-from tilewright.tools.bench.contest import Measurement
+from tilewright.tools.bench.contest import ContestResult
 
 #: A product of 1000 operations.
 (CASE,) = parse_sizes("5x10x10")
@@ -35,7 +35,7 @@ def measured(memory_seconds: tuple[float, ...] = (1e-8,)) -> Found:
         "numpy Zen": [Sample(40, 100), Sample(40, 50)],
         "tilewright": [Sample(80, 100), Sample(40, 50)],
     }
-    return Found("tall", Measurement(CASE, samples, memory_seconds, ()))
+    return Found("tall", ContestResult(CASE, samples, memory_seconds, ()))
 
 
 def test_shapes_are_distinct() -> None:
@@ -72,7 +72,7 @@ def test_the_fastest_setting_of_a_peer_counts() -> None:
 def test_peaks_tell_a_disturbed_problem() -> None:
     assert not measured().measured.is_quiet
     even = {"tilewright": [Sample(80, 100), Sample(80, 99), Sample(40, 50)]}
-    assert Measurement(CASE, even, (), ()).is_quiet
+    assert ContestResult(CASE, even, (), ()).is_quiet
 
 
 def test_lines_of_no_shapes_are_none() -> None:

@@ -63,12 +63,12 @@ def test_equal_kernels_are_seldom_taken_for_faster_ones() -> None:
     assert wrong <= 2
 
 
-def test_figures_of_a_verdict() -> None:
+def test_figures_of_a_comparison() -> None:
     rounds: list[Round] = [[[4.0], [1.0], [1.0]]] * 9
-    (verdict,) = compare(rounds, [1.0])
-    assert (verdict.gain, verdict.low, verdict.high, verdict.worst) == (2.0, 2.0, 2.0, 2.0)
-    assert verdict.noise == 4.0  # of the model's choice over itself
-    assert not verdict.is_faster
+    (comparison,) = compare(rounds, [1.0])
+    assert (comparison.gain, comparison.low, comparison.high, comparison.worst) == (2.0, 2.0, 2.0, 2.0)
+    assert comparison.noise == 4.0  # of the model's choice over itself
+    assert not comparison.is_faster
 
 
 def test_shapes_have_weights() -> None:

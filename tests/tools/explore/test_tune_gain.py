@@ -17,7 +17,7 @@ from tilewright.tools.explore.tune_classes import CLASSES, Situation
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 from tune_gain import MODEL, Gain, cases, gain, summary, together
 
-from tilewright.tools.bench.contest import Measurement
+from tilewright.tools.bench.contest import ContestResult
 
 
 def test_there_are_forty_shapes_that_tune_does_not_measure() -> None:
@@ -38,7 +38,7 @@ def test_a_gain_is_of_shares_of_the_peak() -> None:
         MODEL: [Sample(60, 100), Sample(30, 50), Sample(60, 100)],
     }
     parts = [{name: found[part] for name, found in samples.items()} for part in (slice(2), slice(2, 3))]
-    found = gain("square 5", together([Measurement(case, part, (), ()) for part in parts]))
+    found = gain("square 5", together([ContestResult(case, part, (), ()) for part in parts]))
     assert found.ratio == pytest.approx(1.5)
     assert found.interval == pytest.approx((88 / 60, 1.5))
     assert str(found).startswith("square 5")

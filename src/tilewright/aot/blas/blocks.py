@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tilewright.aot.blas.elements import Element, Elements
-from tilewright.aot.blas.types import BlasType, View, view_of, view_parameters
+from tilewright.aot.blas.elements import Element, ElementArithmetic
+from tilewright.aot.blas.types import BlasType, StridedMatrix, view_of, view_parameters
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, element_type, int64
 
@@ -63,7 +63,7 @@ class BlockCode:
         views: str,
         scalars: str = "",
         more: Sequence[tuple[str, Type]] = (),
-    ) -> tuple[Function, list[Value], list[View], list[Element]]:
+    ) -> tuple[Function, list[Value], list[StridedMatrix], list[Element]]:
         """A function of sizes and flags, matrices, scalars and more."""
         arguments: list[tuple[str, Type]] = [(size, INT64) for size in sizes.split()]
         for view in views.split():
@@ -73,9 +73,9 @@ class BlockCode:
         matrices = [view_of(f, view) for view in views.split()]
         return f, given, matrices, [self.scalar(f, one) for one in scalars.split()]
 
-    def on(self, f: Function) -> Elements:
+    def on(self, f: Function) -> ElementArithmetic:
         """Elements of the type in a function."""
-        return Elements(f, self.kind.dtype)
+        return ElementArithmetic(f, self.kind.dtype)
 
     @contextmanager
     def each(self, f: Function, rows: Value, columns: Value) -> Iterator[tuple[Value, Value]]:
@@ -86,12 +86,18 @@ class BlockCode:
         ):
             yield row, column
 
-    def along_rows(self, f: Function, m: Value, n: Value, view: View) -> tuple[Value, Value, View]:
+    def along_rows(
+        self, f: Function, m: Value, n: Value, view: StridedMatrix
+    ) -> tuple[Value, Value, StridedMatrix]:
         """Sizes and view such that the inner loop runs along the adjacent elements."""
         swap = f.icmp("==", view.row, 1)
         turned = view.transposed()
         pairs = zip(view.values, turned.values, strict=True)
-        return f.select(swap, n, m), f.select(swap, m, n), View(*(f.select(swap, b, a) for a, b in pairs))
+        return (
+            f.select(swap, n, m),
+            f.select(swap, m, n),
+            StridedMatrix(*(f.select(swap, b, a) for a, b in pairs)),
+        )
 
     # --- functions ----------------------------------------------------------------------------------
 
@@ -139,7 +145,7 @@ class BlockCode:
         f.ret()
         return f.callee
 
-    def real_if(self, on: Elements, flag: Value, element: Element) -> Element:
+    def real_if(self, on: ElementArithmetic, flag: Value, element: Element) -> Element:
         """The real part where the flag is 1: on the diagonal of a Hermitian matrix."""
         real = (element[0], *on.constant(0.0)[1:])
         return on.select(on.f.icmp("!=", flag, 0), real, element)
@@ -172,7 +178,7 @@ class BlockCode:
         f, (m, n, lower, unit), (t, x), _ = self.define(name, "m n lower unit", "t x")
         on = self.on(f)
         buffer = f.alloca(on.part, TRIANGLE_ROWS * TRIANGLE_COLUMNS * on.parts, 64)
-        w = View(buffer, int64(TRIANGLE_COLUMNS), int64(1), int64(0))
+        w = StridedMatrix(buffer, int64(TRIANGLE_COLUMNS), int64(1), int64(0))
         is_lower, is_unit = f.icmp("!=", lower, 0), f.icmp("!=", unit, 0)
         down = is_lower if solving else f.not_(is_lower)
         with f.loop(int64(0), n, int64(TRIANGLE_COLUMNS), "first") as first:
@@ -201,7 +207,15 @@ class BlockCode:
         return f.callee
 
     def by_diagonal(
-        self, on: Elements, t: View, w: View, i: Value, columns: Value, is_unit: Value, *, solving: bool
+        self,
+        on: ElementArithmetic,
+        t: StridedMatrix,
+        w: StridedMatrix,
+        i: Value,
+        columns: Value,
+        is_unit: Value,
+        *,
+        solving: bool,
     ) -> None:
         """Multiplies or divides a row of a block by the element on the diagonal, unless that is 1."""
         f = on.f

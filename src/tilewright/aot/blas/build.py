@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tilewright.aot.archive import Member
 from tilewright.aot.blas.core import CoreCode, operation_name, operations_of
-from tilewright.aot.blas.entries import EntryCode, symbols
+from tilewright.aot.blas.entries import RoutineEntries, symbols
 from tilewright.aot.blas.low_precision import (
     BYTES_OPERATION,
     BytesCode,
@@ -78,7 +78,7 @@ def build_blas(machines: Sequence[Machine]) -> BlasLibrary:
     scratch, thread = (
         max(getattr(one, f"{part}_bytes") for one in targets) for part in ("scratch", "thread")
     )
-    entries = EntryCode(baseline)
+    entries = RoutineEntries(baseline)
     emit_bytes_entries(entries)
     exported = (*symbols(), *bytes_symbols())
     members = [

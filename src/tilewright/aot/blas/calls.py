@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tilewright.aot.blas.core import operation_name
-from tilewright.aot.blas.elements import Element, Elements
+from tilewright.aot.blas.elements import Element, ElementArithmetic
 from tilewright.aot.blas.routines import Routine
-from tilewright.aot.blas.types import JOB_WORDS, BlasType, Job, View
+from tilewright.aot.blas.types import JOB_WORDS, BlasType, Job, StridedMatrix
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64
 from tilewright.records import dataclass
@@ -24,24 +24,24 @@ class Call:
     given: Mapping[str, Value]
 
     @property
-    def on(self) -> Elements:
+    def on(self) -> ElementArithmetic:
         """Elements of its type."""
-        return Elements(self.f, self.kind.dtype)
+        return ElementArithmetic(self.f, self.kind.dtype)
 
     def flag(self, name: str) -> Value:
         """Whether a flag has its second value: transposed, right, lower, unit diagonal."""
         return self.f.icmp("!=", self.given[name], 0)
 
-    def stored(self, name: str) -> View:
+    def stored(self, name: str) -> StridedMatrix:
         """A matrix as it is stored, column-major."""
-        return View(self.given[name], int64(1), self.given[f"ld{name}"], int64(0))
+        return StridedMatrix(self.given[name], int64(1), self.given[f"ld{name}"], int64(0))
 
-    def choose(self, condition: Value, then: View, otherwise: View) -> View:
+    def choose(self, condition: Value, then: StridedMatrix, otherwise: StridedMatrix) -> StridedMatrix:
         """One view or the other."""
         pairs = zip(then.values, otherwise.values, strict=True)
-        return View(*(self.f.select(condition, x, y) for x, y in pairs))
+        return StridedMatrix(*(self.f.select(condition, x, y) for x, y in pairs))
 
-    def operated(self, name: str, transpose: str) -> View:
+    def operated(self, name: str, transpose: str) -> StridedMatrix:
         """op(A): the matrix, its transpose or its conjugate transpose."""
         plain = self.stored(name)
         found = self.choose(self.flag(transpose), plain.transposed(), plain)
@@ -78,7 +78,11 @@ class Call:
         self.done_if(f.and_(none, on.equals(self.scalar("beta"), 1.0)))
 
     def run(
-        self, operation: str, numbers: Mapping[str, Value], views: Mapping[str, View], **scalars: Element
+        self,
+        operation: str,
+        numbers: Mapping[str, Value],
+        views: Mapping[str, StridedMatrix],
+        **scalars: Element,
     ) -> None:
         """Calls an operation with a job."""
         f, w = self.f, FieldAccess(self.f)
@@ -108,7 +112,7 @@ def _gemm(call: Call) -> None:
         moved = {}
         for name, view in views.items():
             offset = f.mul(f.mul(member, given[f"stride{name}"]), call.kind.dtype.size)
-            moved[name] = View(f.at(view.pointer, offset), view.row, view.column, view.conjugated)
+            moved[name] = StridedMatrix(f.at(view.pointer, offset), view.row, view.column, view.conjugated)
         call.run("gemm", numbers, moved, **factors)
 
 
@@ -125,7 +129,7 @@ def _gemmt(call: Call) -> None:
     call.run("update", _update_numbers(call), views, **factors)
 
 
-def _adjoint(call: Call, view: View) -> View:
+def _adjoint(call: Call, view: StridedMatrix) -> StridedMatrix:
     """The transpose, of a Hermitian routine the conjugate transpose."""
     return view.transposed().conjugate_if(call.f, int64(int(call.routine.hermitian)))
 
@@ -135,7 +139,7 @@ def _syrk(call: Call) -> None:
     call.done_if_unchanged("n")
     a = call.operated("a", "trans")
     if call.kind.is_complex and not call.routine.hermitian:
-        a = View(a.pointer, a.row, a.column, int64(0))
+        a = StridedMatrix(a.pointer, a.row, a.column, int64(0))
     views = {"a": a, "b": _adjoint(call, a), "c": call.stored("c")}
     factors = {"alpha": call.scalar("alpha"), "beta": call.scalar("beta")}
     call.run("update", _update_numbers(call), views, **factors)

@@ -1,8 +1,8 @@
 """The level-3 operations of one type on one target: recursions whose work is done by the product kernel.
 
-Every matrix is a `View`, so a transpose, a side or a storage order is a matter of strides, and each operation
-is written once. Triangles are halved until a block on the diagonal is small; all that is beside the diagonal
-is one product for each half, and those are large.
+Every matrix is a `StridedMatrix`, so a transpose, a side or a storage order is a matter of strides, and each
+operation is written once. Triangles are halved until a block on the diagonal is small; all that is beside the
+diagonal is one product for each half, and those are large.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tilewright.aot.blas.blocks import (
 )
 from tilewright.aot.blas.elements import Element
 from tilewright.aot.blas.product import KernelUse, emit_product
-from tilewright.aot.blas.types import PREFIX, BlasType, Job, View, job_view
+from tilewright.aot.blas.types import PREFIX, BlasType, Job, StridedMatrix, job_view
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import POINTER, VOID, Value, int64
@@ -121,19 +121,19 @@ class CoreCode(BlockCode):
     def copied(
         self,
         f: Function,
-        view: View,
+        view: StridedMatrix,
         sizes: tuple[Value, Value],
         memory: Value,
         wanted: Value,
         factor: Element,
-    ) -> View:
+    ) -> StridedMatrix:
         """A copy of a block, conjugated and scaled as it says, if one is wanted; else the block."""
         rows, columns = sizes
-        copy = View(memory, columns, int64(1), int64(0))
+        copy = StridedMatrix(memory, columns, int64(1), int64(0))
         with f.when(wanted):
             f.call(self.copy, [rows, columns, *view.values, *copy.values, *factor])
         pairs = zip(copy.values, view.values, strict=True)
-        return View(*(f.select(wanted, x, y) for x, y in pairs))
+        return StridedMatrix(*(f.select(wanted, x, y) for x, y in pairs))
 
     # --- triangles ----------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class CoreCode(BlockCode):
         )
         on, rows = self.on(f), square_rows(self.size)
         buffer = f.alloca(on.part, rows * rows * on.parts, 64)
-        square = View(buffer, int64(rows), int64(1), int64(0))
+        square = StridedMatrix(buffer, int64(rows), int64(1), int64(0))
         zero = on.constant(0.0)
         f.call(self.gemm, [n, n, k, *a.values, *b.values, *square.values, *alpha, *zero])
         f.call(self.add_triangle, [n, lower, hermitian, *square.values, *c.values, *beta])
@@ -195,7 +195,7 @@ class CoreCode(BlockCode):
         on, zero = self.on(f), int64(0)
         with f.when(f.icmp("<=", m, SYMMETRIC_ROWS)):
             memory = allocated(f, f.mul(m, m), self.size)
-            whole = View(memory, m, int64(1), zero)
+            whole = StridedMatrix(memory, m, int64(1), zero)
             f.call(self.expand, [m, lower, hermitian, *a.values, *whole.values])
             operands = [*whole.values, *b.values, *c.values]
             f.call(self.gemm, [m, n, m, *operands, *alpha, *beta])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from tilewright.aot.blas.types import Job, View
+from tilewright.aot.blas.types import Job, StridedMatrix
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import INT1, Type, Value, constant, element_type, int64
 from tilewright.spec.dtype import F64, DType, Kind
@@ -14,8 +14,8 @@ from tilewright.threads.system_code import FieldAccess
 Element: TypeAlias = tuple[Value, ...]
 
 
-class Elements:
-    """Elements of one type in one function."""
+class ElementArithmetic:
+    """Arithmetic on elements of one type in one function."""
 
     def __init__(self, f: Function, dtype: DType) -> None:
         self.f, self.dtype = f, dtype
@@ -40,11 +40,11 @@ class Elements:
         for number, part in enumerate(element):
             self.f.store(part, self.f.at(pointer, self.part_bytes * number), self.part_bytes)
 
-    def place(self, view: View, row: Value, column: Value) -> Value:
+    def place(self, view: StridedMatrix, row: Value, column: Value) -> Value:
         """The address of an element of a matrix."""
         return view.part(self.f, row, column, self.bytes).pointer
 
-    def read(self, view: View, row: Value, column: Value) -> Element:
+    def read(self, view: StridedMatrix, row: Value, column: Value) -> Element:
         """An element of a matrix, conjugated if the matrix is."""
         return self.conjugate(self.load(self.place(view, row, column)), self.sign(view.conjugated))
 

@@ -13,7 +13,7 @@ from tilewright.aot.blas.routines import (
     ROLES,
     ROUTINES,
     ROW_MAJOR,
-    Role,
+    ArgumentRole,
     Routine,
 )
 from tilewright.aot.blas.types import TYPES, BlasType
@@ -75,7 +75,7 @@ def symbols() -> Iterator[str]:
         yield width.c("cblas_xerbla")
 
 
-class EntryCode:
+class RoutineEntries:
     """Emits the entries of all routines.
 
     Parameters
@@ -147,7 +147,7 @@ class EntryCode:
 
     def inside(self, argument: str) -> Type:
         """The type of an argument inside."""
-        return POINTER if ROLES[argument] in (Role.SCALAR, Role.MATRIX) else INT64
+        return POINTER if ROLES[argument] in (ArgumentRole.SCALAR, ArgumentRole.MATRIX) else INT64
 
     def emit_body(self, routine: Routine, kind: BlasType) -> Callee:
         """``body(arguments)``: computes and returns 0, or the number of an invalid argument."""
@@ -167,15 +167,15 @@ class EntryCode:
         """Whether an argument is invalid, as the reference implementation checks it."""
         given, value = f.arguments, f.arguments[argument]
         match ROLES[argument]:
-            case Role.FLAG:
+            case ArgumentRole.FLAG:
                 wrong = [f.icmp("!=", value, code) for code in self.codes(routine, kind, argument)]
                 found = wrong[0]
                 for one in wrong[1:]:
                     found = f.and_(found, one)
                 return found
-            case Role.SIZE:
+            case ArgumentRole.SIZE:
                 return f.icmp("<", value, 0)
-            case Role.LEADING:
+            case ArgumentRole.LEADING:
                 rows = routine.leading[argument]
                 size = given[rows.size]
                 if rows.flag:
@@ -209,9 +209,9 @@ class EntryCode:
         """The value of an argument of Fortran."""
         pointer = f.arguments[argument]
         match ROLES[argument]:
-            case Role.SCALAR | Role.MATRIX:
+            case ArgumentRole.SCALAR | ArgumentRole.MATRIX:
                 return pointer
-            case Role.FLAG:
+            case ArgumentRole.FLAG:
                 letter = f.load(INT8, pointer, 1)
                 large = f.and_(letter, Value(INT8, str(~_SMALL)))
                 letters = [ord(one) for one in FLAGS[argument].letters]
@@ -259,11 +259,11 @@ class EntryCode:
     def c_type(self, routine: Routine, kind: BlasType, argument: str, width: Width) -> Type:
         """The type of an argument of a C function."""
         match ROLES[argument]:
-            case Role.FLAG:
+            case ArgumentRole.FLAG:
                 return INT32
-            case Role.MATRIX:
+            case ArgumentRole.MATRIX:
                 return POINTER
-            case Role.SCALAR:
+            case ArgumentRole.SCALAR:
                 by_value = not kind.is_complex or argument in routine.real
                 return element_type(kind.dtype) if by_value else POINTER
             case _:
@@ -273,15 +273,15 @@ class EntryCode:
         """The value of an argument of C, as the body takes it."""
         value = f.arguments[argument]
         match ROLES[argument]:
-            case Role.MATRIX:
+            case ArgumentRole.MATRIX:
                 return value
-            case Role.SCALAR if value.type is POINTER:
+            case ArgumentRole.SCALAR if value.type is POINTER:
                 return value
-            case Role.SCALAR:
+            case ArgumentRole.SCALAR:
                 place = f.alloca(value.type, 1, 8)
                 f.store(value, place, 4)
                 return place
-            case Role.FLAG:
+            case ArgumentRole.FLAG:
                 return self.code(f, f.sext(value, INT64), list(FLAGS[argument].numbers))
             case _:
                 return self.widened(f, value, width)
@@ -324,7 +324,7 @@ class EntryCode:
             partner = routine.partner(argument)
             if partner == argument:
                 continue
-            known = row if ROLES[argument] is Role.FLAG else f.and_(row, usual)
+            known = row if ROLES[argument] is ArgumentRole.FLAG else f.and_(row, usual)
             here = f.and_(known, f.icmp("==", info, routine.number(argument)))
             found = f.select(here, int64(routine.number(partner)), found)
         return f.add(found, 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tilewright.aot.blas.entries import WIDTHS, Width
 from tilewright.aot.blas.low_precision import prototypes as low_precision_prototypes
-from tilewright.aot.blas.routines import FLAGS, ROLES, ROUTINES, Role, Routine
+from tilewright.aot.blas.routines import FLAGS, ROLES, ROUTINES, ArgumentRole, Routine
 from tilewright.aot.blas.types import PREFIX, TYPES, BlasType
 from tilewright.aot.variants import Variants
 from tilewright.llvm.values import INT32
@@ -71,12 +71,12 @@ def integer_name(width: Width) -> str:
 def _fortran(routine: Routine, letter: str, width: Width) -> str:
     integer = integer_name(width)
     kinds = {
-        Role.FLAG: "const char",
-        Role.SCALAR: "const void",
-        Role.MATRIX: "const void",
-        Role.SIZE: f"const {integer}",
-        Role.LEADING: f"const {integer}",
-        Role.STRIDE: f"const {integer}",
+        ArgumentRole.FLAG: "const char",
+        ArgumentRole.SCALAR: "const void",
+        ArgumentRole.MATRIX: "const void",
+        ArgumentRole.SIZE: f"const {integer}",
+        ArgumentRole.LEADING: f"const {integer}",
+        ArgumentRole.STRIDE: f"const {integer}",
     }
     written = routine.written
     declared = ", ".join(
@@ -96,13 +96,13 @@ def _c_arguments(routine: Routine, kind: BlasType, width: Width) -> Iterator[str
     result = "void" if kind.is_complex else real
     for one in routine.arguments:
         match ROLES[one]:
-            case Role.FLAG:
+            case ArgumentRole.FLAG:
                 yield f"enum {FLAGS[one].type} {one}"
-            case Role.SCALAR if kind.is_complex and one not in routine.real:
+            case ArgumentRole.SCALAR if kind.is_complex and one not in routine.real:
                 yield f"const void *{one}"
-            case Role.SCALAR:
+            case ArgumentRole.SCALAR:
                 yield f"{real} {one}"
-            case Role.MATRIX:
+            case ArgumentRole.MATRIX:
                 yield f"{result} *{one}" if one == routine.written else f"const {factor} *{one}"
             case _:
                 yield f"{integer_name(width)} {one}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.aot.blas.blocks import BlockCode, allocated, release
-from tilewright.aot.blas.entries import WIDTHS, EntryCode, Width
+from tilewright.aot.blas.entries import WIDTHS, RoutineEntries, Width
 from tilewright.aot.blas.product import KernelUse, emit_product
 from tilewright.aot.blas.routines import COLUMN_MAJOR, FLAGS, ROW_MAJOR
-from tilewright.aot.blas.types import JOB_WORDS, PREFIX, TYPES, Job, View, job_view
+from tilewright.aot.blas.types import JOB_WORDS, PREFIX, TYPES, Job, StridedMatrix, job_view
 from tilewright.llvm.build import Function, Module
 from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import (
@@ -91,7 +91,7 @@ class BytesCode(BlockCode):
         alpha, beta = (f.load(_DOUBLE, w.place(job, Job, one), 8) for one in ("alpha", "beta"))
         direct = f.and_(_is(f, alpha, 1.0), _is(f, beta, 0.0))
         memory = allocated(f, f.select(direct, int64(1), f.mul(m, n)), 4)
-        sums = View(
+        sums = StridedMatrix(
             f.select(direct, c.pointer, memory),
             f.select(direct, c.row, n),
             f.select(direct, c.column, int64(1)),
@@ -117,7 +117,7 @@ class BytesCode(BlockCode):
         release(f, memory)
         f.ret()
 
-    def column_sums(self, f: Function, k: Value, n: Value, b: View, wanted: Value) -> Value:
+    def column_sums(self, f: Function, k: Value, n: Value, b: StridedMatrix, wanted: Value) -> Value:
         """The sums of the columns of B, or zeros where A has no offset."""
         sums = allocated(f, n, 8)
         with f.loop(int64(0), n, int64(1), "clear") as j:
@@ -132,7 +132,7 @@ class BytesCode(BlockCode):
             f.store(f.add(f.load(INT64, place, 8), element), place, 8)
         return sums
 
-    def row_sum(self, f: Function, k: Value, a: View, row: Value, wanted: Value) -> Value:
+    def row_sum(self, f: Function, k: Value, a: StridedMatrix, row: Value, wanted: Value) -> Value:
         """The sum of a row of A, or 0 where B has no offset."""
         depths = f.select(f.icmp("!=", wanted, 0), k, int64(0))
         with f.carried_loop(int64(0), depths, int64(1), [int64(0)], "depth") as (p, (total,), advance):
@@ -176,7 +176,7 @@ def prototypes() -> Iterator[str]:
         )
 
 
-def emit_bytes_entries(entries: EntryCode) -> None:
+def emit_bytes_entries(entries: RoutineEntries) -> None:
     """The functions of both widths."""
     for width in WIDTHS:
         _emit_entry(entries, width)
@@ -197,7 +197,7 @@ def _types(width: Width) -> dict[str, Type]:
     return found
 
 
-def _emit_entry(entries: EntryCode, width: Width) -> None:
+def _emit_entry(entries: RoutineEntries, width: Width) -> None:
     arguments = [("layout", INT32), *_types(width).items()]
     f = entries.module.define(width.c(NAME), VOID, arguments, exported=True)
     given = f.arguments
@@ -249,7 +249,12 @@ def _put(f: Function, w: FieldAccess, job: Value, name: str, view: list[Value]) 
 
 
 def _check(
-    entries: EntryCode, f: Function, row: Value, size: dict[str, Value], codes: dict[str, Value], width: Width
+    entries: RoutineEntries,
+    f: Function,
+    row: Value,
+    size: dict[str, Value],
+    codes: dict[str, Value],
+    width: Width,
 ) -> None:
     """Reports the first invalid argument, by its place."""
     given = f.arguments

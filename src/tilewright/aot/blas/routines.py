@@ -9,7 +9,7 @@ from enum import Enum
 from tilewright.records import dataclass
 
 
-class Role(Enum):
+class ArgumentRole(Enum):
     """The kind of an argument."""
 
     FLAG = "flag"
@@ -21,19 +21,19 @@ class Role(Enum):
 
 
 #: The roles of all names of arguments.
-ROLES: dict[str, Role] = {
-    **dict.fromkeys(("transa", "transb", "trans", "side", "uplo", "diag"), Role.FLAG),
-    **dict.fromkeys(("m", "n", "k", "batch"), Role.SIZE),
-    **dict.fromkeys(("alpha", "beta"), Role.SCALAR),
-    **dict.fromkeys(("a", "b", "c"), Role.MATRIX),
-    **dict.fromkeys(("lda", "ldb", "ldc"), Role.LEADING),
-    **dict.fromkeys(("stridea", "strideb", "stridec"), Role.STRIDE),
+ROLES: dict[str, ArgumentRole] = {
+    **dict.fromkeys(("transa", "transb", "trans", "side", "uplo", "diag"), ArgumentRole.FLAG),
+    **dict.fromkeys(("m", "n", "k", "batch"), ArgumentRole.SIZE),
+    **dict.fromkeys(("alpha", "beta"), ArgumentRole.SCALAR),
+    **dict.fromkeys(("a", "b", "c"), ArgumentRole.MATRIX),
+    **dict.fromkeys(("lda", "ldb", "ldc"), ArgumentRole.LEADING),
+    **dict.fromkeys(("stridea", "strideb", "stridec"), ArgumentRole.STRIDE),
 }
 
 
 @dataclass(frozen=True)
-class Words:
-    """The values of a flag: Fortran's letters and the numbers of CBLAS, by the code that is used inside."""
+class FlagValues:
+    """The values of a flag: Fortran's letters and the numbers of CBLAS, indexed by the internal code."""
 
     letters: tuple[str, ...]
     numbers: tuple[int, ...]
@@ -41,12 +41,12 @@ class Words:
 
 
 #: Netlib, cblas.h. The code of an invalid value is `INVALID`.
-_TRANSPOSES = Words(("N", "T", "C"), (111, 112, 113), "CBLAS_TRANSPOSE")
-FLAGS: dict[str, Words] = {
+_TRANSPOSES = FlagValues(("N", "T", "C"), (111, 112, 113), "CBLAS_TRANSPOSE")
+FLAGS: dict[str, FlagValues] = {
     **dict.fromkeys(("transa", "transb", "trans"), _TRANSPOSES),
-    "side": Words(("L", "R"), (141, 142), "CBLAS_SIDE"),
-    "uplo": Words(("U", "L"), (121, 122), "CBLAS_UPLO"),
-    "diag": Words(("N", "U"), (131, 132), "CBLAS_DIAG"),
+    "side": FlagValues(("L", "R"), (141, 142), "CBLAS_SIDE"),
+    "uplo": FlagValues(("U", "L"), (121, 122), "CBLAS_UPLO"),
+    "diag": FlagValues(("N", "U"), (131, 132), "CBLAS_DIAG"),
 }
 INVALID = -1
 #: Layouts of CBLAS.
@@ -54,8 +54,8 @@ ROW_MAJOR, COLUMN_MAJOR = 101, 102
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows of a matrix as it is stored: one size where a flag is 0 (N, L), else another."""
+class StoredRows:
+    """Rows of a matrix as it is stored: one size if a flag is 0 (N, L), else another."""
 
     size: str
     flag: str = ""
@@ -86,12 +86,12 @@ class Routine:
     rows : the rows of each matrix, which its leading dimension may not be less than.
     types : the letters of its types.
     transposes : of complex types; real ones take all.
-    real : scalars that are real also where matrices are complex.
-    swapped, flipped : what a row-major call is as a column-major one: pairs of arguments in each other's
-        place, flags with their other value.
-    conjugated : whether alpha is conjugated then too.
+    real : scalars that are real even if the matrices are complex.
+    swapped, flipped : how a row-major call becomes a column-major one: pairs of arguments that are exchanged,
+        flags that get their other value.
+    conjugated : whether alpha is conjugated then, too.
     hermitian : whether its symmetric matrix is Hermitian.
-    fortran : the Fortran name where it is not the letter, the name and an underscore.
+    form : what computes it, a key of `calls.FORMS`.
 
     Source: Dongarra et al., A Set of Level 3 Basic Linear Algebra Subprograms, ACM TOMS 16(1), 1990; BLAS
     Technical Forum Standard, 2001, annex B (CBLAS); Intel oneMKL reference for gemmt and gemm_batch_strided.
@@ -99,7 +99,7 @@ class Routine:
 
     name: str
     arguments: tuple[str, ...]
-    rows: Mapping[str, Rows]
+    rows: Mapping[str, StoredRows]
     types: str = "sdcz"
     transposes: Transposes = Transposes.ALL
     real: frozenset[str] = frozenset()
@@ -108,7 +108,7 @@ class Routine:
     conjugated: bool = False
     hermitian: bool = False
     form: str = ""
-    leading: Mapping[str, Rows] = field(init=False, repr=False)
+    leading: Mapping[str, StoredRows] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         unknown = set(self.arguments) - set(ROLES)
@@ -116,7 +116,7 @@ class Routine:
         object.__setattr__(self, "leading", {f"ld{matrix}": rows for matrix, rows in self.rows.items()})
 
     def number(self, argument: str) -> int:
-        """The number of an argument, as `xerbla` is told."""
+        """The number of an argument, as it is reported to `xerbla`."""
         return self.arguments.index(argument) + 1
 
     def letters_for(self, flag: str, *, is_complex: bool) -> tuple[int, ...]:
@@ -129,10 +129,10 @@ class Routine:
     @property
     def written(self) -> str:
         """The matrix that is written: the last one."""
-        return [one for one in self.arguments if ROLES[one] is Role.MATRIX][-1]
+        return [one for one in self.arguments if ROLES[one] is ArgumentRole.MATRIX][-1]
 
     def partner(self, argument: str) -> str:
-        """The argument in whose place one stands in a row-major call.
+        """The argument that one is exchanged with in a row-major call.
 
         >>> find_routine("gemm").partner("lda")
         'ldb'
@@ -143,14 +143,14 @@ class Routine:
 
 _AB = (("a", "b"), ("lda", "ldb"))
 _MN = (("m", "n"),)
-_TRIANGULAR = {"a": Rows("m", "side", "n"), "b": Rows("m")}
-_SYMMETRIC = {"a": Rows("m", "side", "n"), "b": Rows("m"), "c": Rows("m")}
-_RANK_K = {"a": Rows("n", "trans", "k"), "c": Rows("n")}
-_RANK_2K = {"a": Rows("n", "trans", "k"), "b": Rows("n", "trans", "k"), "c": Rows("n")}
-_GEMM = {"a": Rows("m", "transa", "k"), "b": Rows("k", "transb", "n"), "c": Rows("m")}
+_TRIANGULAR = {"a": StoredRows("m", "side", "n"), "b": StoredRows("m")}
+_SYMMETRIC = {"a": StoredRows("m", "side", "n"), "b": StoredRows("m"), "c": StoredRows("m")}
+_RANK_K = {"a": StoredRows("n", "trans", "k"), "c": StoredRows("n")}
+_RANK_2K = {"a": StoredRows("n", "trans", "k"), "b": StoredRows("n", "trans", "k"), "c": StoredRows("n")}
+_GEMM = {"a": StoredRows("m", "transa", "k"), "b": StoredRows("k", "transb", "n"), "c": StoredRows("m")}
 
 
-def _routine(name: str, arguments: str, rows: Mapping[str, Rows], form: str, **more: object) -> Routine:
+def _routine(name: str, arguments: str, rows: Mapping[str, StoredRows], form: str, **more: object) -> Routine:
     return Routine(name, tuple(arguments.split()), rows, form=form, **more)  # type: ignore[arg-type]
 
 
@@ -174,7 +174,7 @@ ROUTINES = (
     _routine(
         "gemmt",
         "uplo transa transb n k alpha a lda b ldb beta c ldc",
-        {"a": Rows("n", "transa", "k"), "b": Rows("k", "transb", "n"), "c": Rows("n")},
+        {"a": StoredRows("n", "transa", "k"), "b": StoredRows("k", "transb", "n"), "c": StoredRows("n")},
         "gemmt",
         swapped=(("transa", "transb"), *_AB),
         flipped=("uplo",),

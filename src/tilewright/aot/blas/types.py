@@ -101,7 +101,7 @@ JOB_WORDS = ctypes.sizeof(Job) // 8
 
 
 @dataclass(frozen=True)
-class View:
+class StridedMatrix:
     """A matrix in memory as values of one function: address, strides in elements, 1 if conjugated."""
 
     pointer: Value
@@ -109,18 +109,18 @@ class View:
     column: Value
     conjugated: Value
 
-    def transposed(self) -> View:
+    def transposed(self) -> StridedMatrix:
         """The transpose, of the same memory."""
-        return View(self.pointer, self.column, self.row, self.conjugated)
+        return StridedMatrix(self.pointer, self.column, self.row, self.conjugated)
 
-    def conjugate_if(self, f: Function, flag: Value) -> View:
+    def conjugate_if(self, f: Function, flag: Value) -> StridedMatrix:
         """The conjugate where the flag is 1."""
-        return View(self.pointer, self.row, self.column, f.xor(self.conjugated, flag))
+        return StridedMatrix(self.pointer, self.row, self.column, f.xor(self.conjugated, flag))
 
-    def part(self, f: Function, row: Value, column: Value, size: int) -> View:
+    def part(self, f: Function, row: Value, column: Value, size: int) -> StridedMatrix:
         """The part from one row and column on; elements have `size` bytes."""
         offset = f.add(f.mul(row, self.row), f.mul(column, self.column))
-        return View(f.at(self.pointer, f.mul(offset, size)), self.row, self.column, self.conjugated)
+        return StridedMatrix(f.at(self.pointer, f.mul(offset, size)), self.row, self.column, self.conjugated)
 
     @property
     def values(self) -> list[Value]:
@@ -133,13 +133,13 @@ def view_parameters(name: str) -> list[tuple[str, Type]]:
     return [(name, POINTER), *((f"{name}_{part}", INT64) for part in ("row", "column", "conjugated"))]
 
 
-def view_of(f: Function, name: str) -> View:
+def view_of(f: Function, name: str) -> StridedMatrix:
     """The view that a function was given by `view_parameters`."""
     given = f.arguments
-    return View(given[name], *(given[f"{name}_{part}"] for part in ("row", "column", "conjugated")))
+    return StridedMatrix(given[name], *(given[f"{name}_{part}"] for part in ("row", "column", "conjugated")))
 
 
-def job_view(w: FieldAccess, job: Value, name: str) -> View:
+def job_view(w: FieldAccess, job: Value, name: str) -> StridedMatrix:
     """A matrix of a job."""
     parts = (w.get(job, Job, f"{name}_{part}") for part in ("row", "column", "conjugated"))
-    return View(w.get(job, Job, name, POINTER), *parts)
+    return StridedMatrix(w.get(job, Job, name, POINTER), *parts)

@@ -7,24 +7,22 @@ from dataclasses import field
 
 from tilewright.compiler.lowering.frame import Frame
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AnyOf,
     Binary,
     Constant,
     Expression,
     FirstElse,
     Lead,
-    Loop,
     Name,
     Operator,
     Scalar,
     ScalarValue,
-    Slice,
-    Statement,
     TableEntry,
     Threads,
     Unless,
 )
+from tilewright.ir.nodes import Loop, Slice, Statement
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import INT64, POINTER, Value, constant, int64, zero
 from tilewright.micro.calls import Window

@@ -6,17 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from tilewright.compiler.lowering.interface import has_tasks, scalar_type, scratch_layout
-from tilewright.ir.nodes import (
-    Execution,
-    Expression,
-    If,
-    Loop,
-    Primitive,
-    Program,
-    Space,
-    Statement,
-    TileMatmul,
-)
+from tilewright.ir.expressions import Expression
+from tilewright.ir.nodes import Execution, If, Loop, Primitive, Program, Space, Statement, TileMatmul
 from tilewright.llvm.build import Function
 from tilewright.llvm.team import Team
 from tilewright.llvm.values import Value, int64, memory_type

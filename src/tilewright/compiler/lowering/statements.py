@@ -9,10 +9,10 @@ from tilewright.compiler.lowering.expressions import Scope
 from tilewright.compiler.lowering.tasks import lower_tasks, streams
 from tilewright.compiler.lowering.tiles import lower_epilogue, lower_matmul
 from tilewright.errors import InvalidTileIr
+from tilewright.ir.expressions import Expression
 from tilewright.ir.nodes import (
     Carry,
     Execution,
-    Expression,
     If,
     Let,
     Loop,

@@ -3,19 +3,8 @@
 from __future__ import annotations
 
 from tilewright.compiler.lowering.expressions import Scope
-from tilewright.ir.nodes import (
-    Constant,
-    Finish,
-    FirstElse,
-    Program,
-    Scalar,
-    Slice,
-    TileEpilogue,
-    TileForm,
-    TileMatmul,
-    sums_type,
-    upper_bound,
-)
+from tilewright.ir.expressions import Constant, FirstElse, Scalar, upper_bound
+from tilewright.ir.nodes import Finish, Program, Slice, TileEpilogue, TileForm, TileMatmul, sums_type
 from tilewright.llvm.values import INT64, Value
 from tilewright.machine.isa import MATRIX_MULTIPLY, Broadcast
 from tilewright.machine.machine import Machine

@@ -11,16 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tilewright.ir.nodes import (
-    ADJACENT,
-    Array,
-    Constant,
-    Expression,
-    Primitive,
-    PrimitiveOperands,
-    ScalarValue,
-    Slice,
-)
+from tilewright.ir.expressions import ADJACENT, Constant, Expression, ScalarValue
+from tilewright.ir.nodes import Array, Primitive, PrimitiveOperands, Slice
 from tilewright.preparing import importing
 from tilewright.records import dataclass
 from tilewright.spec.dtype import I64, DType

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import ClassVar
 
-from tilewright.ir.nodes import ADJACENT, Constant, Expression, Primitive, PrimitiveOperands, Slice
+from tilewright.ir.expressions import ADJACENT, Constant, Expression
+from tilewright.ir.nodes import Primitive, PrimitiveOperands, Slice
 from tilewright.records import dataclass
 from tilewright.spec.binary_functions import BinaryOp, binary_meaning
 from tilewright.spec.dtype import DType

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tilewright.ir.nodes import Expression, Primitive, PrimitiveOperands, Slice
+from tilewright.ir.expressions import Expression
+from tilewright.ir.nodes import Primitive, PrimitiveOperands, Slice
 from tilewright.records import dataclass
 
 

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tilewright.ir.nodes import ADJACENT, Array, Constant, Expression, Primitive, PrimitiveOperands, Slice
+from tilewright.ir.expressions import ADJACENT, Constant, Expression
+from tilewright.ir.nodes import Array, Primitive, PrimitiveOperands, Slice
 from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
 from tilewright.spec.products import product_meaning

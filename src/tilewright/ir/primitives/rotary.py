@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import ClassVar
 
-from tilewright.ir.nodes import ADJACENT, Expression, Primitive, PrimitiveOperands, Slice
+from tilewright.ir.expressions import ADJACENT, Expression
+from tilewright.ir.nodes import Primitive, PrimitiveOperands, Slice
 from tilewright.records import dataclass
 from tilewright.spec.dtype import I64, DType
 from tilewright.spec.rotary import Pairing, rotary_meaning

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tilewright.ir.nodes import ADJACENT, Expression, Primitive, PrimitiveOperands, ScalarValue, Slice
+from tilewright.ir.expressions import ADJACENT, Expression, ScalarValue
+from tilewright.ir.nodes import Primitive, PrimitiveOperands, Slice
 from tilewright.records import dataclass
 from tilewright.spec.dtype import F32, F64, DType
 from tilewright.spec.row_functions import RowOp, row_meaning

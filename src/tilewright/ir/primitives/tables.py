@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tilewright.ir.nodes import Expression, Primitive, PrimitiveOperands, ScalarValue, Slice
+from tilewright.ir.expressions import Expression, ScalarValue
+from tilewright.ir.nodes import Primitive, PrimitiveOperands, Slice
 from tilewright.records import dataclass
 from tilewright.spec.dtype import I64, DType
 

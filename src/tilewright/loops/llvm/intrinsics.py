@@ -6,7 +6,7 @@ import re
 
 from tilewright.loops.llvm.control_flow import NaturalLoop
 from tilewright.loops.llvm.instruction import Instruction
-from tilewright.loops.llvm.trip_counts import Counts
+from tilewright.loops.llvm.trip_counts import TripCounts
 from tilewright.loops.llvm.values import Values
 from tilewright.loops.nests.nest import Access, Assign, Bound, CountedLoop, Extent, Number
 from tilewright.loops.nests.polynomial import Index, Polynomial, Symbol
@@ -37,7 +37,7 @@ def clears(callee: str) -> bool:
 
 
 def filled(
-    counts: Counts, values: Values, instruction: Instruction, loop: NaturalLoop, index: Index
+    counts: TripCounts, values: Values, instruction: Instruction, loop: NaturalLoop, index: Index
 ) -> CountedLoop | None:
     """`llvm.memset` of zeros as a loop over elements of the type that the nest stores; None for other values.
 
@@ -65,7 +65,7 @@ def filled(
     return CountedLoop(index, Extent((Bound(count),)), (Assign(target, Number(0), where),), where)
 
 
-def _element_at(counts: Counts, base: Symbol) -> DType | None:
+def _element_at(counts: TripCounts, base: Symbol) -> DType | None:
     """The type that the nest stores to a memory object."""
     for label in counts.root.blocks:
         for instruction in counts.function.blocks[label].instructions:

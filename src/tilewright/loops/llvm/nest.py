@@ -13,7 +13,7 @@ from tilewright.loops.llvm.scaling import is_special_case, is_special_value, may
 from tilewright.loops.llvm.successors import between, never_returns
 from tilewright.loops.llvm.symbols import Candidate, NestLocation, names_rows
 from tilewright.loops.llvm.tidy import accesses, sunk, with_knowledge, without_dead_stores
-from tilewright.loops.llvm.trip_counts import Comparison, Counts
+from tilewright.loops.llvm.trip_counts import Comparison, TripCounts
 from tilewright.loops.llvm.type_layout import BITS, pointer_bits
 from tilewright.loops.llvm.values import NotANest, Values, number_of
 from tilewright.loops.nests.nest import (
@@ -68,7 +68,7 @@ class Reader:
         self._module, self._loop, self._flow = module, loop, flow
         self._function = flow.function
         self._check_shape()
-        self._counts = Counts(module, flow, loop)
+        self._counts = TripCounts(module, flow, loop)
         self._values = Values(self._counts, reassociates=reassociates)
         #: Blocks that run in the first iterations, provided that the conditions found before them hold.
         self._reached: set[str] = set()

@@ -48,7 +48,7 @@ def _wide(value: Polynomial) -> Evolution:
     return Evolution((value,), 128, signed=True)
 
 
-class Counts(Evolutions):
+class TripCounts(Evolutions):
     """Evolutions, with trip counts of the loops of the nest."""
 
     rules = RULES

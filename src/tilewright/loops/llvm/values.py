@@ -11,11 +11,10 @@ from tilewright.loops.llvm.control_flow import NaturalLoop
 from tilewright.loops.llvm.instruction import Instruction
 from tilewright.loops.llvm.symbols import SsaValue
 from tilewright.loops.llvm.tidy import same
-from tilewright.loops.llvm.trip_counts import Counts
+from tilewright.loops.llvm.trip_counts import TripCounts
 from tilewright.loops.nests.nest import (
     Access,
     Cell,
-    Choice,
     Conversion,
     InvariantScalar,
     Load,
@@ -25,6 +24,7 @@ from tilewright.loops.nests.nest import (
     Quotient,
     Read,
     Refusal,
+    Select,
     SquareRoot,
     Sum,
     Times,
@@ -90,7 +90,7 @@ class Values:
     reassociates : sums may be reordered even if no flag says so.
     """
 
-    def __init__(self, counts: Counts, *, reassociates: bool) -> None:
+    def __init__(self, counts: TripCounts, *, reassociates: bool) -> None:
         self.counts = counts
         self.function = counts.function
         self._reassociates = reassociates
@@ -279,7 +279,7 @@ class Values:
         operands = (*test.operands, *instruction.operands[1:])
         left, right, then, otherwise = (self._of(*operand, at) for operand in operands)
         free = _is_free(test) or _is_free(instruction)
-        return Choice(test.predicate, left, right, then, otherwise, self.where(instruction), free)
+        return Select(test.predicate, left, right, then, otherwise, self.where(instruction), free)
 
     def _extreme(self, instruction: Instruction, relation: str, at: NaturalLoop) -> Value:
         """The larger or the smaller one of two floats; the other one where one is NaN.
@@ -292,7 +292,7 @@ class Values:
         number = isinstance(right, Number) and right.value == right.value
         if not (number or _is_free(instruction)):
             return Unreadable(f"calls {instruction.callee}", self.where(instruction))
-        return Choice(relation, left, right, left, right, self.where(instruction), _is_free(instruction))
+        return Select(relation, left, right, left, right, self.where(instruction), _is_free(instruction))
 
     def _call(self, instruction: Instruction, at: NaturalLoop) -> Value:
         if _ROOT.match(instruction.callee):

@@ -10,14 +10,13 @@ from typing import TypeAlias
 
 from tilewright.loops.nests.nest import (
     Access,
-    Applied,
     Assign,
     Cell,
-    Choice,
     Conversion,
     CountedLoop,
     Extent,
     Factor,
+    FunctionCall,
     InvariantScalar,
     Load,
     Minus,
@@ -26,6 +25,7 @@ from tilewright.loops.nests.nest import (
     Quotient,
     Read,
     Refusal,
+    Select,
     SquareRoot,
     Statement,
     Sum,
@@ -324,9 +324,9 @@ class _Reader:
                 raise Refused(place, "divides")
             case SquareRoot(where=place):
                 raise Refused(place, "computes square roots")
-            case Choice(where=place):
+            case Select(where=place):
                 raise Refused(place, "chooses between values")
-            case Applied(function=function, where=place):
+            case FunctionCall(function=function, where=place):
                 raise Refused(place, f"calls {function}")
             case Unreadable(reason=reason, where=place):
                 raise Refused(place, reason)

@@ -10,7 +10,6 @@ from tilewright.loops.nests.effects import Range
 from tilewright.loops.nests.nest import (
     Access,
     Assign,
-    Choice,
     CountedLoop,
     Factor,
     FinishingStep,
@@ -20,6 +19,7 @@ from tilewright.loops.nests.nest import (
     MatrixProduct,
     Number,
     ProductDimension,
+    Select,
     Statement,
     Sum,
     Times,
@@ -212,7 +212,7 @@ def _steps(value: Value, elements: _Elements) -> tuple[FinishingStep, ...] | Non
         case Times() if not elements.dtype.is_integer:
             inner, other = _parted(value, elements)
             before, more = _steps(inner, elements), _scaled(other, elements)
-        case Choice(free=True):
+        case Select(free=True):
             inner, step = _bounded(value)
             before = None if step is None else _steps(inner, elements)
             more = None if step is None else (FinishingStep(step),)
@@ -243,7 +243,7 @@ def _scaled(value: Value, elements: _Elements) -> tuple[FinishingStep, ...] | No
             return None
 
 
-def _bounded(value: Choice) -> tuple[Value, Clamp | None]:
+def _bounded(value: Select) -> tuple[Value, Clamp | None]:
     """The value that a choice bounds by a number, and the step; NaN and the signs of zeros do not count."""
     above = value.relation[1:] in ("gt", "ge")
     if not above and value.relation[1:] not in ("lt", "le"):

@@ -164,7 +164,7 @@ class SquareRoot:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Select:
     """`then` if left and right are in a relation, else `otherwise`.
 
     Attributes
@@ -183,7 +183,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Applied:
+class FunctionCall:
     """A function of values, such as the exponential function, by its name in NumPy."""
 
     function: str
@@ -200,7 +200,7 @@ class Unreadable:
 
 
 #: Values that no sum of products contains, but that may be computed from one, element by element.
-Pointwise: TypeAlias = Quotient | SquareRoot | Choice | Applied
+Pointwise: TypeAlias = Quotient | SquareRoot | Select | FunctionCall
 
 Value: TypeAlias = (
     Load | Read | Number | InvariantScalar | Sum | Times | Minus | Conversion | Pointwise | Unreadable

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from tilewright.loops.nests.nest import (
     Access,
-    Applied,
     Cell,
-    Choice,
     Conversion,
+    FunctionCall,
     InvariantScalar,
     Load,
     Minus,
     Number,
     Quotient,
     Read,
+    Select,
     SquareRoot,
     Sum,
     Times,
@@ -45,9 +45,9 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return left, right
         case Minus(value=inner) | SquareRoot(value=inner) | Conversion(value=inner):
             return (inner,)
-        case Choice():
+        case Select():
             return value.left, value.right, value.then, value.otherwise
-        case Applied(operands=operands):
+        case FunctionCall(operands=operands):
             return operands
         case _:
             return ()
@@ -81,12 +81,12 @@ def _replaced(value: Value, held: Load) -> Value | None:
         case Minus() | SquareRoot():
             inner = _replaced(value.value, held)
             return replace(value, value=inner) if inner else None
-        case Choice():
+        case Select():
             left, right, then, otherwise = (_replaced(part, held) for part in parts_of(value))
             if not (left and right and then and otherwise):
                 return None
             return replace(value, left=left, right=right, then=then, otherwise=otherwise)
-        case Applied(operands=operands):
+        case FunctionCall(operands=operands):
             parts = [_replaced(part, held) for part in operands]
             found = tuple(part for part in parts if part is not None)
             return replace(value, operands=found) if len(found) == len(parts) else None

@@ -20,13 +20,18 @@ _PUBLIC = (1, 2, 10)
 
 
 class NotElf(ValueError):
-    """The bytes are no object that can be read."""
+    """The bytes are not an ELF object that can be read."""
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Formats of one class: of e_shoff to e_shnum, of a section's header, of a symbol and its name, info and
-    section.
+    """Formats of the structures of one class, as `struct` takes them.
+
+    Attributes
+    ----------
+    sections_at, sections : offset and format of the fields e_shoff to e_shnum.
+    section, symbol : formats of a section's header and of a symbol.
+    picked : positions of a symbol's name, info and section among its fields.
 
     Source: System V ABI, ch. 4 "Object Files".
     """
@@ -83,7 +88,7 @@ def _public(content: bytes, layout: _Layout, order: str) -> Iterator[str]:
 
 
 def _sections(content: bytes, layout: _Layout, order: str) -> Iterator[tuple[int, int, int, int]]:
-    """Type, place, size and linked section of each section."""
+    """Type, offset, size and linked section of each section."""
     place, step, count = struct.unpack_from(order + layout.sections, content, layout.sections_at)
     section = struct.Struct(order + layout.section)
     if not count and place:  # more than 65279: the first section's size tells how many

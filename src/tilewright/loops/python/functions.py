@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from tilewright.loops.nests.nest import (
     Access,
-    Applied,
     Assign,
-    Choice,
     CountedLoop,
+    FunctionCall,
     Load,
     Quotient,
     Read,
+    Select,
     SquareRoot,
     Statement,
     Times,
@@ -56,7 +56,7 @@ class FunctionReader(ReductionReader):
 
     def defers(self, name: str, value: Value) -> bool:
         """Whether a value is put where its variable is read, and not assigned to that."""
-        if not any(isinstance(one, Quotient | SquareRoot | Choice | Applied) for one in _parts(value)):
+        if not any(isinstance(one, Quotient | SquareRoot | Select | FunctionCall) for one in _parts(value)):
             return False
         self.deferred[name] = value
         if name in self.unread:
@@ -102,12 +102,12 @@ class FunctionReader(ReductionReader):
                 self.nest.builtins.add(name)
                 one, other = self.value(left), self.value(right)
                 relation = "ogt" if name == "max" else "olt"
-                return Choice(relation, other, one, other, one, where)  # the first one if neither is larger
+                return Select(relation, other, one, other, one, where)  # the first one if neither is larger
             case ast.Call(func=ast.Name(id="abs"), args=[operand], keywords=[]) if not self.is_invariant(
                 node
             ):
                 self.nest.builtins.add("abs")
-                return Applied("abs", (self.value(operand),), where)
+                return FunctionCall("abs", (self.value(operand),), where)
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=module), attr=name), args=operands, keywords=[]
             ) if module not in self.bound:
@@ -127,14 +127,14 @@ class FunctionReader(ReductionReader):
         if not isinstance(node.test, ast.Compare) or not isinstance(target, ast.Name | ast.Subscript):
             return None
         found = self._choice(node.test, self.value(then), self.value(otherwise))
-        return found if isinstance(found, Choice) else None
+        return found if isinstance(found, Select) else None
 
     def _choice(self, test: ast.Compare, then: Value, otherwise: Value) -> Value:
         where = self.where(test)
         match test:
             case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in RELATIONS:
                 one, other = self.value(left), self.value(right)
-                return Choice(RELATIONS[type(sign)], one, other, then, otherwise, where)
+                return Select(RELATIONS[type(sign)], one, other, then, otherwise, where)
             case _:
                 return Unreadable(f"computes {ast.unparse(test)}", where)
 
@@ -145,7 +145,7 @@ class FunctionReader(ReductionReader):
             return SquareRoot(self.value(operands[0]), where)
         if name in FUNCTIONS.get(len(operands), ()):
             self.nest.modules.add(module)
-            return Applied(name, tuple(map(self.value, operands)), where)
+            return FunctionCall(name, tuple(map(self.value, operands)), where)
         return None
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tilewright.cached import cached_property
 from tilewright.loops.nests.effects import Refused
-from tilewright.loops.nests.nest import Applied, Choice, Quotient, SquareRoot, Value
+from tilewright.loops.nests.nest import FunctionCall, Quotient, Select, SquareRoot, Value
 from tilewright.loops.nests.pointwise import parts_of
 from tilewright.loops.nests.polynomial import Index, Symbol
 from tilewright.loops.python.elements import PythonNest
@@ -162,10 +162,10 @@ class VectorCall(NestValues):
 
     def _check_functions(self, dtype: np.dtype[Any]) -> None:
         for one in (one for statement in self.statements for one in _values(statement.value)):
-            plain = isinstance(one, Applied) and one.function in _OF_INTEGERS
-            if dtype.kind in "iu" and (isinstance(one, (*_OF_FLOATS, Applied)) and not plain):
+            plain = isinstance(one, FunctionCall) and one.function in _OF_INTEGERS
+            if dtype.kind in "iu" and (isinstance(one, (*_OF_FLOATS, FunctionCall)) and not plain):
                 raise AsWritten(f"{dtype} would be computed in floats")
-            if dtype.kind == "c" and isinstance(one, Choice | SquareRoot | Applied):
+            if dtype.kind == "c" and isinstance(one, Select | SquareRoot | FunctionCall):
                 raise AsWritten("complex numbers are compared, or have other functions")
 
     def _check_memory(self, arrays: dict[str, Any], integers: tuple[int, ...]) -> int:

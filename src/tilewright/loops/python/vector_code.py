@@ -8,14 +8,14 @@ from dataclasses import replace
 from tilewright.loops.nests.effects import Refused
 from tilewright.loops.nests.nest import (
     Access,
-    Applied,
-    Choice,
     Factor,
+    FunctionCall,
     InvariantScalar,
     Load,
     Minus,
     Number,
     Quotient,
+    Select,
     SquareRoot,
     Sum,
     Times,
@@ -272,9 +272,9 @@ class PlanCode:
                 return f"(-{of(inner)})"
             case SquareRoot(value=inner):
                 return f"root({of(inner)})"
-            case Applied(function=function, operands=operands):
+            case FunctionCall(function=function, operands=operands):
                 return f"np.{function}({', '.join(map(of, operands))})"
-            case Choice(relation=relation, left=left, right=right, then=then, otherwise=otherwise):
+            case Select(relation=relation, left=left, right=right, then=then, otherwise=otherwise):
                 test = f"{of(left)} {RELATIONS[relation]} {of(right)}"
                 return f"choice({test}, {of(then)}, {of(otherwise)})"
             case _:

@@ -45,7 +45,7 @@ def symbols_below(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
         yield symbol
 
 
-class Integers(Protocol):
+class IntegerArithmetic(Protocol):
     """Arithmetic of 64-bit integers."""
 
     def add(self, left: Value, right: Value | int) -> Value:
@@ -169,7 +169,7 @@ class Invariants:
         return self.f.sext(value, INT64) if signed else self.f.zext(value, INT64)
 
     def integer(
-        self, value: Polynomial, numbers: Integers, indices: Mapping[Symbol, Value] | None = None
+        self, value: Polynomial, numbers: IntegerArithmetic, indices: Mapping[Symbol, Value] | None = None
     ) -> Value:
         """The value of a polynomial, given the values of its loop indices."""
         total = int64(0)

@@ -55,6 +55,17 @@ FRAME_BYTES = 64 << 10
 #: Known sizes up to this get a kernel of exactly these sizes, unrolled into register tiles.
 LARGEST_EXACT = 64
 
+#: Sizes up to which a matrix is a single LLVM value: LLVM unrolls it into vectors.
+LARGEST_INTRINSIC = 32
+
+NO_INTRINSIC = (
+    "does not multiply whole contiguous matrices of one type and of known sizes up to "
+    f"{LARGEST_INTRINSIC}, as the strategy intrinsic requires"
+)
+
+#: Loops around calls: no iteration of the first three touches elements that another one writes.
+_OUTER = (DimensionRole.BATCH, DimensionRole.M, DimensionRole.N, DimensionRole.K)
+
 
 @dataclass(frozen=True)
 class KernelMatrix:
@@ -164,9 +175,9 @@ def plan(
     if isinstance(types, str):
         return Refusal(product.where, types)
     roles = {role: [one for one in product.dimensions if one.role is role] for role in DimensionRole}
-    m = _walked(roles[DimensionRole.M], ("c", types.c), ("a", types.a))
-    n = _walked(roles[DimensionRole.N], ("c", types.c), ("b", types.b))
-    k = _walked(roles[DimensionRole.K], ("a", types.a), ("b", types.b))
+    m = _inner(roles[DimensionRole.M], ("c", types.c), ("a", types.a))
+    n = _inner(roles[DimensionRole.N], ("c", types.c), ("b", types.b))
+    k = _inner(roles[DimensionRole.K], ("a", types.a), ("b", types.b))
     around = tuple(one for role in _OUTER for one in roles[role] if one not in (m, n, k))
     if types.narrows and any(one.role is DimensionRole.K for one in around):
         return Refusal(product.where, f"sums along several dimensions into {types.c}, which would round")
@@ -194,18 +205,6 @@ def plan(
     if work is not None and work < least:
         return Refusal(product.where, f"has {work} multiply-adds, too few for a kernel to be faster")
     return KernelPlan(product, ways, least, work, m, n, k, around)
-
-
-#: Sizes up to which a matrix is a single LLVM value: LLVM unrolls it into vectors.
-LARGEST_INTRINSIC = 32
-
-NO_INTRINSIC = (
-    "does not multiply whole contiguous matrices of one type and of known sizes up to "
-    f"{LARGEST_INTRINSIC}, as the strategy intrinsic wants them"
-)
-
-#: Loops around calls: no iteration of the first three touches elements that another one writes.
-_OUTER = (DimensionRole.BATCH, DimensionRole.M, DimensionRole.N, DimensionRole.K)
 
 
 def _ways(
@@ -248,7 +247,7 @@ def _gemm(
     matrices: Sequence[KernelMatrix], types: ProductTypes, strategy: spec.Strategy, epilogue: Epilogue
 ) -> Gemm:
     a, b, c = (matrix.layout for matrix in matrices)
-    c = _along(matrices, c)
+    c = _layout_of_c(matrices, c)
     return Gemm(
         dtype=types.a,
         b_dtype=types.b,
@@ -261,7 +260,7 @@ def _gemm(
     )
 
 
-def _along(matrices: Sequence[KernelMatrix], c: Layout) -> Layout:
+def _layout_of_c(matrices: Sequence[KernelMatrix], c: Layout) -> Layout:
     """The layout of C; for a single row or column of adjacent elements, that of the matrix operand.
 
     Kernels compute rows of C: those of Cᵀ = Bᵀ·Aᵀ if C is column-major. Treating a column of C as
@@ -349,8 +348,8 @@ def is_plain(factor: Factor, acc: DType) -> bool:
     return whole or not acc.is_integer
 
 
-def _walked(dimensions: list[ProductDimension], *matrices: tuple[str, DType]) -> ProductDimension | None:
-    """The dimension of a role inside the kernel: one of adjacent elements, or else the innermost."""
+def _inner(dimensions: list[ProductDimension], *matrices: tuple[str, DType]) -> ProductDimension | None:
+    """The dimension of a role that is inside the kernel: one of adjacent elements, or else the innermost."""
     for name, dtype in matrices:
         for dimension in dimensions:
             stride = _stride(dimension, name)

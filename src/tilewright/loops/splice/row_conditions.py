@@ -11,7 +11,7 @@ from tilewright.loops.nests.nest import ProductDimension
 from tilewright.loops.splice.arithmetic import Invariants, kind_of, least, most
 from tilewright.loops.splice.conditions import bytes_of
 from tilewright.loops.splice.table_code import TableCode
-from tilewright.loops.splice.table_operands import origin_of, sides_of
+from tilewright.loops.splice.table_operands import fused_dimensions, origin_of
 from tilewright.loops.splice.table_plan import LocatedOperand, TablePlan
 from tilewright.records import dataclass
 
@@ -38,7 +38,7 @@ class RowConditions:
     Parameters
     ----------
     counts : trip count of each dimension.
-    tables, sizes : offsets of lanes and depths by side and operand ("m.c"), and their numbers by side.
+    tables, sizes : offsets of lanes and depths by letter and operand ("m.c"), and their numbers by letter.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class RowConditions:
         return RowSet(self._tables["zeros"], int64(1), begin, length, int64(1))
 
     def _sides(self, one: LocatedOperand) -> tuple[tuple[Value, Value], tuple[Value, Value]]:
-        """Offsets and their number: of the side that steps from pointer to pointer, and of the other one."""
-        sides = [side for side in sides_of(self._plan) if one.name in side.operands]
-        sides.sort(key=lambda side: not any(map(one.steps_rows, side.dimensions)))
+        """Offsets and their number: first of the dimensions that step from pointer to pointer."""
+        sides = [fused for fused in fused_dimensions(self._plan) if one.name in fused.operands]
+        sides.sort(key=lambda fused: not any(map(one.steps_rows, fused.dimensions)))
         first, second = (
-            (self._tables[f"{side.letter}.{one.name}"], self._sizes[side.letter]) for side in sides
+            (self._tables[f"{fused.letter}.{one.name}"], self._sizes[fused.letter]) for fused in sides
         )
         return first, second
 

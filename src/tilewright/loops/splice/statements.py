@@ -10,7 +10,6 @@ from tilewright.loops.nests.nest import (
     Access,
     Assign,
     Cell,
-    Choice,
     Conversion,
     CountedLoop,
     InvariantScalar,
@@ -19,6 +18,7 @@ from tilewright.loops.nests.nest import (
     Number,
     Quotient,
     Read,
+    Select,
     SquareRoot,
     Statement,
     Sum,
@@ -100,7 +100,7 @@ class Statements:
             case SquareRoot(value=inner):
                 root = f.module.declare(f"llvm.sqrt.{kind.suffix}", kind, (kind,))
                 return f.call(root, [self._value(inner)])
-            case Choice(relation=relation):
+            case Select(relation=relation):
                 left_value, right_value, then, otherwise = map(self._value, parts_of(tree))
                 test = f.emit(INT1, f"fcmp {relation} {left_value.typed}, {right_value.text}")
                 return f.select(test, then, otherwise)

@@ -36,7 +36,7 @@ from tilewright.loops.splice.context import Context, PanelAllocator
 from tilewright.loops.splice.kernels import EmbeddedKernel
 from tilewright.loops.splice.row_conditions import RowConditions
 from tilewright.loops.splice.table_code import ENTRY, TableCode, chunk_of, entry, put
-from tilewright.loops.splice.table_operands import Side, origin_of, row_pointer, sides_of
+from tilewright.loops.splice.table_operands import FusedDimensions, fused_dimensions, origin_of, row_pointer
 from tilewright.loops.splice.table_plan import LocatedOperand, TablePlan, names_row_pointers
 from tilewright.loops.splice.threads import TeamOfCall, team_of_call
 from tilewright.macro.blocking import Blocking
@@ -178,16 +178,19 @@ class _TableCall:
         self._code, self._kernel = code, kernel
         cut = choose_tables(plan.problem, plan.machine)
         self._cut: Blocking = cut
-        self.sizes = {side.letter: self._size(side) for side in sides_of(plan)}
-        self._panels = {"m": self._bound(sides_of(plan)[0]), "n": self._bound(sides_of(plan)[1])}
+        self.sizes = {fused.letter: self._size(fused) for fused in fused_dimensions(plan)}
+        self._panels = {
+            "m": self._bound(fused_dimensions(plan)[0]),
+            "n": self._bound(fused_dimensions(plan)[1]),
+        }
         self.tables: dict[str, Value] = {}
         #: Bits of offsets that are no multiples of the element size.
         self._odd = f.alloca(INT64, 1, ENTRY)
         f.store(int64(0), self._odd, ENTRY)
 
-    def _size(self, side: Side) -> Value:
+    def _size(self, fused: FusedDimensions) -> Value:
         size = int64(1)
-        for dimension in side.dimensions:
+        for dimension in fused.dimensions:
             size = self.f.mul(size, self.counts[dimension])
         return size
 
@@ -201,32 +204,32 @@ class _TableCall:
         lanes = self.plan.machine.isa.lanes(self.plan.problem.sums)
         return (self._cut.mr, 1) if letter == "m" else (self._cut.nr, lanes)
 
-    def _part(self, side: Side) -> Value:
+    def _part(self, fused: FusedDimensions) -> Value:
         """Where panels are cut: at the ends of the last dimension, if that leaves few lanes empty."""
-        f, total = self.f, self.sizes[side.letter]
-        if len(side.dimensions) < 2:
+        f, total = self.f, self.sizes[fused.letter]
+        if len(fused.dimensions) < 2:
             return total
-        last = self.counts[side.dimensions[-1]]
-        width, unit = self._width(side.letter)
+        last = self.counts[fused.dimensions[-1]]
+        width, unit = self._width(fused.letter)
         chunk = chunk_of(f, last, width, unit)
         computed = f.mul(f.ceildiv(last, chunk), chunk)
         few = f.icmp("<=", f.mul(f.sub(computed, last), MOST_EMPTY), last)
         return f.select(few, last, total)
 
-    def _bound(self, side: Side) -> Value:
-        """Panels of a side."""
-        f, part = self.f, self._part(side)
-        width, unit = self._width(side.letter)
+    def _bound(self, fused: FusedDimensions) -> Value:
+        """Panels of fused dimensions."""
+        f, part = self.f, self._part(fused)
+        width, unit = self._width(fused.letter)
         each = f.ceildiv(part, chunk_of(f, part, width, unit))
-        return f.mul(f.udiv(self.sizes[side.letter], part), each)
+        return f.mul(f.udiv(self.sizes[fused.letter], part), each)
 
     def _lengths(self) -> dict[str, Value]:
         """Entries of every table."""
         f = self.f
         lengths = {
-            f"{side.letter}.{name}": self.sizes[side.letter]
-            for side in sides_of(self.plan)
-            for name in side.operands
+            f"{fused.letter}.{name}": self.sizes[fused.letter]
+            for fused in fused_dimensions(self.plan)
+            for name in fused.operands
         }
         lengths |= {"k.a_run": self.sizes["k"], "k.b_run": self.sizes["k"]}
         for letter in "mn":
@@ -259,21 +262,21 @@ class _TableCall:
         with f.loop(int64(0), self._lengths()["zeros"], int64(1)) as index:
             put(f, int64(0), self.tables["zeros"], index)
         operands = {one.name: one for one in self.plan.operands}
-        for side in sides_of(self.plan):
-            for name in side.operands:
-                self._fill(side, operands[name], self.tables[f"{side.letter}.{name}"])
+        for fused in fused_dimensions(self.plan):
+            for name in fused.operands:
+                self._fill(fused, operands[name], self.tables[f"{fused.letter}.{name}"])
         if self.plan.narrows:
             for letter, step in (("m", self.sizes["n"]), ("n", int64(1))):
                 with f.loop(int64(0), self.sizes[letter], int64(1)) as index:
                     put(f, f.mul(index, step), self.tables[f"{letter}.sums"], index)
         for name in "ab":
             f.call(self._code.runs, [self.tables[f"k.{name}"], self.sizes["k"], self.tables[f"k.{name}_run"]])
-        for side in sides_of(self.plan)[:2]:
-            letter, part = side.letter, self._part(side)
+        for fused in fused_dimensions(self.plan)[:2]:
+            letter, part = fused.letter, self._part(fused)
             width, unit = self._width(letter)
             sizes = [self.sizes[letter], part, int64(width), chunk_of(f, part, width, unit)]
             result = "sums" if self.plan.narrows else "c"
-            names = (side.operands[0], result, "to", "c_to", "counts", "steps", "c_steps")
+            names = (fused.operands[0], result, "to", "c_to", "counts", "steps", "c_steps")
             f.call(self._code.panels, [*sizes, *(self.tables[f"{letter}.{name}"] for name in names)])
 
     def rows(self) -> RowConditions:
@@ -281,16 +284,16 @@ class _TableCall:
         invariants = self.f, self.invariants
         return RowConditions(*invariants, self.plan, self.counts, self._code, self.tables, self.sizes)
 
-    def _fill(self, side: Side, one: LocatedOperand, table: Value) -> None:
-        """Offsets of an operand over all indices of a side's dimensions, the last one fastest."""
+    def _fill(self, fused: FusedDimensions, one: LocatedOperand, table: Value) -> None:
+        """Offsets of an operand over all indices of fused dimensions, the last one fastest."""
         f, integer = self.f, self.invariants.integer
         size = one.dtype.size
         start = split_rows(one.operand.offset)
         begin = f.ptrtoint(origin_of(self.f, self.invariants, one))
-        pointers = one.rows is not None and any(map(one.steps_rows, side.dimensions))
+        pointers = one.rows is not None and any(map(one.steps_rows, fused.dimensions))
         with ExitStack() as loops:
             place, in_table, in_row = int64(0), int64(0), int64(0)
-            for dimension in side.dimensions:
+            for dimension in fused.dimensions:
                 count = self.counts[dimension]
                 index = loops.enter_context(f.loop(int64(0), count, int64(1)))
                 place = f.add(f.mul(place, count), index)

@@ -1,4 +1,4 @@
-"""Where the operands of a product by tables are: their first elements, and the sides that they have."""
+"""Operands of a product by tables: their first elements, and the fused dimensions that they have."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)
-class Side:
-    """The lanes or depths of a product, with the operands that have them.
+class FusedDimensions:
+    """The lanes or depths of a product: dimensions that run as one, and the operands that have them.
 
     Attributes
     ----------
@@ -28,9 +28,13 @@ class Side:
     operands: tuple[str, str]
 
 
-def sides_of(plan: TablePlan) -> tuple[Side, Side, Side]:
+def fused_dimensions(plan: TablePlan) -> tuple[FusedDimensions, FusedDimensions, FusedDimensions]:
     """Rows, columns and depths."""
-    return Side("m", plan.m, ("a", "c")), Side("n", plan.n, ("b", "c")), Side("k", plan.k, ("a", "b"))
+    return (
+        FusedDimensions("m", plan.m, ("a", "c")),
+        FusedDimensions("n", plan.n, ("b", "c")),
+        FusedDimensions("k", plan.k, ("a", "b")),
+    )
 
 
 def row_pointer(f: Function, invariants: Invariants, one: LocatedOperand, offset: Value) -> Value:

@@ -40,7 +40,7 @@ class Round(NamedTuple):
     high: Lanes
 
 
-class Network(NamedTuple):
+class ShuffleNetwork(NamedTuple):
     """How p vectors of q lanes come from q vectors of p lanes.
 
     joined : for each vector the rounds start with, the inputs it is put together from.
@@ -128,7 +128,7 @@ def _places(held: list[list[Element]], lanes: int, count: int) -> tuple[tuple[in
 
 
 @cache
-def network(lanes: int, count: int, part: int) -> Network:
+def network(lanes: int, count: int, part: int) -> ShuffleNetwork:
     """The shuffles that transpose `count` vectors of `lanes` lanes; both are powers of two.
 
     Parameters
@@ -154,11 +154,11 @@ def network(lanes: int, count: int, part: int) -> Network:
         rounds.append(Round(distance, tuple(low), tuple(high)))
         held = _follow(held, rounds[-1])
         distance *= 2
-    return Network(joined, tuple(rounds), _places(held, lanes, count))
+    return ShuffleNetwork(joined, tuple(rounds), _places(held, lanes, count))
 
 
 @cache
-def perfect_shuffle(lanes: int, whole: int) -> Network:
+def perfect_shuffle(lanes: int, whole: int) -> ShuffleNetwork:
     """The shuffles that transpose a square of `lanes` lanes by interleaving vectors of `whole` lanes.
 
     Adjacent vectors are joined until they are as long. A round puts one bit of a vector's number below the
@@ -177,7 +177,7 @@ def perfect_shuffle(lanes: int, whole: int) -> Network:
     for number in range(lanes.bit_length() - 1):
         rounds.append(Round(1 << (-1 - number) % bits, tuple(low), tuple(high)))
         held = _follow(held, rounds[-1])
-    return Network(joined, tuple(rounds), _places(held, lanes, lanes))
+    return ShuffleNetwork(joined, tuple(rounds), _places(held, lanes, lanes))
 
 
 def _bits(kind: Type) -> int:

@@ -1,4 +1,4 @@
-"""Sums, means and extremes of whole rows, along a row or of rows side by side."""
+"""Sums, means and extremes of rows, whose elements are adjacent or in different rows of memory."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class _Reduction(NamedTuple):
     Attributes
     ----------
     start : the neutral element: -0 for sums, since +0 would change a row of -0.
-    join : of two numbers, one; NaN where one of them is NaN.
+    join : makes one number of two; NaN if either is NaN.
     averages : whether the result is divided by the number of elements.
-    passing : as `join` in one instruction, which passes over a second number that is NaN.
+    ignoring_nan : `join` in one instruction, where a second number that is NaN is ignored; None for sums.
     """
 
     start: float
     join: Join
     averages: bool = False
-    passing: Join | None = None
+    ignoring_nan: Join | None = None
 
 
 def _sum(v: Floats, left: Value, right: Value) -> Value:
@@ -55,61 +55,61 @@ def _smaller(v: Floats, left: Value, right: Value) -> Value:
 
 
 _SUM, _MEAN = _Reduction(-0.0, _sum), _Reduction(-0.0, _sum, averages=True)
-_MAX = _Reduction(float("-inf"), _larger, passing=lambda v, left, right: v.at_least(left, right))
-_MIN = _Reduction(float("inf"), _smaller, passing=lambda v, left, right: v.at_most(left, right))
+_MAX = _Reduction(float("-inf"), _larger, ignoring_nan=lambda v, left, right: v.at_least(left, right))
+_MIN = _Reduction(float("inf"), _smaller, ignoring_nan=lambda v, left, right: v.at_most(left, right))
 
 
-def _along(lines: AlongRows, what: _Reduction) -> None:
-    """One pass, row by row.
+def _along(lines: AlongRows, reduction: _Reduction) -> None:
+    """Reduce rows along adjacent elements, in one pass.
 
-    An extreme that looks for NaN waits for a comparison at every vector. So it passes over NaN, which the
-    second number of each row remembers.
+    A check for NaN would delay an extreme by a comparison for every vector. So NaN is ignored, and the second
+    number of each row remembers whether there was one.
     """
-    v, one, nothing = lines.v, lines.one, lines.v.constant(what.start)
+    v, one, nothing = lines.v, lines.one, lines.v.constant(reduction.start)
 
     def element(spot: Spot) -> Value:
         lines.fetch(spot)
         return lines.load(spot, nothing)
 
-    passing = what.passing
-    if passing is None:
+    ignoring_nan = reduction.ignoring_nan
+    if ignoring_nan is None:
         for row, total in zip(lines.rows, lines.totals(element), strict=True):
-            lines.write(row, one.divide(total, lines.count()) if what.averages else total)
+            lines.write(row, one.divide(total, lines.count()) if reduction.averages else total)
         return
 
     def visit(spot: Spot, state: list[Value]) -> list[Value]:
         x = element(spot)
-        return [passing(v, state[0], x), v.f.select(_is_nan(v, x), x, state[1])]
+        return [ignoring_nan(v, state[0], x), v.f.select(_is_nan(v, x), x, state[1])]
 
-    extremes = lines.reduce([what.start] * 2, visit, what.join)
+    extremes = lines.reduce([reduction.start] * 2, visit, reduction.join)
     for row, (found, seen) in zip(lines.rows, extremes, strict=True):
         lines.write(row, _nan_or(one, seen, found))
 
 
-def _across(lines: AcrossRows, what: _Reduction) -> None:
-    """One reading, column by column; those that are met together are joined first."""
+def _across(lines: AcrossRows, reduction: _Reduction) -> None:
+    """Reduce rows across memory, in one pass; elements that are visited together are joined first."""
     v, f = lines.v, lines.f
-    if what.passing is None:
-        count = f.splat(lines.count(), lines.lanes) if what.averages else None
+    if reduction.ignoring_nan is None:
+        count = f.splat(lines.count(), lines.lanes) if reduction.averages else None
         lines.begin_sum(0)
         lines.add_columns(0, 2)
         lines.settle(lambda spot: lines.store(spot, lines.sums.rounded(lines.sum_at(0, spot), count)))
         return
-    lines.begin(what.start)
+    lines.begin(reduction.start)
 
-    def meet(spots: Sequence[Spot]) -> None:
+    def visit(spots: Sequence[Spot]) -> None:
         found = [lines.load(spot) for spot in spots]
         while len(found) > 1:
             pairs = zip(found[::2], found[1::2], strict=True)
-            found = [what.join(v, left, right) for left, right in pairs]
-        lines.put(0, spots[0], what.join(v, lines.get(0, spots[0]), found[0]))
+            found = [reduction.join(v, left, right) for left, right in pairs]
+        lines.put(0, spots[0], reduction.join(v, lines.get(0, spots[0]), found[0]))
 
-    lines.over(meet)
+    lines.over(visit)
     lines.settle(lambda spot: lines.store(spot, lines.get(0, spot)))
 
 
-def _emit(word: str, what: _Reduction) -> Callable[[Function, Isa, Operands], None]:
-    """What calls the function of a primitive."""
+def _emit(word: str, reduction: _Reduction) -> Callable[[Function, Isa, Operands], None]:
+    """The emitter of a reduction's primitive, which calls a function of the module."""
 
     def emit(f: Function, isa: Isa, given: Operands) -> None:
         source = window(given, "source")
@@ -120,9 +120,9 @@ def _emit(word: str, what: _Reduction) -> Callable[[Function, Isa, Operands], No
                 inner,
                 isa,
                 (acc, operands),
-                lambda lines: _along(lines, what),
-                lambda lines: _across(lines, what),
-                alike=what.passing is not None,
+                lambda lines: _along(lines, reduction),
+                lambda lines: _across(lines, reduction),
+                alike=reduction.ignoring_nan is not None,
             )
 
         PrimitiveFunction(f, isa, word, acc, given).call(write)

@@ -48,7 +48,7 @@ class RowPointers(NamedTuple):
     rows: list[tuple[int, Value]]
 
 
-class Walk(NamedTuple):
+class _DepthLoop(NamedTuple):
     """The loop over one product: the part and its call, depths in steps of the instruction."""
 
     f: Function
@@ -134,16 +134,18 @@ class DepthLoops(ABC):
             state = self._loop_around_prefetch(walk, state)
         return state[len(pointers.bases) + 1 :]
 
-    def begin_walk(self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None]) -> Walk:
+    def begin_walk(
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None]
+    ) -> _DepthLoop:
         """The loop over the depth of a call, whose depth becomes one in steps."""
         steps = call.depth if self.instruction.k == 1 else f.ceildiv(call.depth, int64(self.instruction.k))
-        return Walk(f, part, call._replace(depth=steps), self._row_pointers(f, call, part.rows), masks)
+        return _DepthLoop(f, part, call._replace(depth=steps), self._row_pointers(f, call, part.rows), masks)
 
     def loop_rest(
         self, f: Function, part: TilePart, call: TileCall, span: tuple[Value, Value], state: list[Value]
     ) -> list[Value]:
         """Steps that another loop has left: pointers of A and of B, and accumulators, after them."""
-        walk = Walk(f, part, call, self._row_pointers(f, call, part.rows), [None] * len(part.widths))
+        walk = _DepthLoop(f, part, call, self._row_pointers(f, call, part.rows), [None] * len(part.widths))
         return self.loop_span(walk, (*span, 1), state)
 
     def _unroll(self, part: TilePart, depth: int) -> int:
@@ -155,7 +157,7 @@ class DepthLoops(ABC):
             return depth
         return max(1, min(depth, round(UNROLLED_FMAS / part.fmas)))
 
-    def _loop_around_prefetch(self, walk: Walk, state: list[Value]) -> list[Value]:
+    def _loop_around_prefetch(self, walk: _DepthLoop, state: list[Value]) -> list[Value]:
         """Splits the depth in two, the last `PREFETCH_DEPTH` steps after the prefetch of C."""
         f, call = walk.f, walk.call
         before = f.maximum(f.sub(call.depth, PREFETCH_DEPTH), int64(0))
@@ -168,7 +170,7 @@ class DepthLoops(ABC):
             advance(self.loop_span(walk, (begin, end, 1), list(values)))
         return advance.results
 
-    def loop_span(self, walk: Walk, span: tuple[Value, Value, int], state: list[Value]) -> list[Value]:
+    def loop_span(self, walk: _DepthLoop, span: tuple[Value, Value, int], state: list[Value]) -> list[Value]:
         """Steps from one to another, so many an iteration: pointers and accumulators after them."""
         begin, end, unroll = span
         with walk.f.carried_loop(begin, end, int64(unroll), state, "depth") as (_, values, advance):
@@ -178,7 +180,7 @@ class DepthLoops(ABC):
             advance(inner)
         return advance.results
 
-    def loop_pairs(self, walk: Walk, span: tuple[Value, Value], state: list[Value]) -> list[Value]:
+    def loop_pairs(self, walk: _DepthLoop, span: tuple[Value, Value], state: list[Value]) -> list[Value]:
         """Steps from an even one to another, by twos where steps are short; the last one may be alone."""
         begin, end = span
         if not self._has_short_steps(walk.part):
@@ -191,7 +193,7 @@ class DepthLoops(ABC):
             advance(self._step(walk, list(values)))
         return advance.results
 
-    def _apart(self, walk: Walk, state: list[Value]) -> list[Value]:
+    def _apart(self, walk: _DepthLoop, state: list[Value]) -> list[Value]:
         """Pointers in the middle of an iteration, whose rows of A have the same offsets as at its start.
 
         LLVM would rather keep the sums of an unknown stride and each offset, for 6 rows more registers than
@@ -212,7 +214,7 @@ class DepthLoops(ABC):
         whole = part.rows == self.tile.mr and not part.masked
         return whole and self.isa.fused and part.fmas <= PAIRED_FMAS
 
-    def _step(self, walk: Walk, state: list[Value]) -> list[Value]:
+    def _step(self, walk: _DepthLoop, state: list[Value]) -> list[Value]:
         """One step of the depth, and the pointers of the next."""
         f, pointers = walk.f, walk.pointers
         groups = len(pointers.bases)

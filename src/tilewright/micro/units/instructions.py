@@ -1,4 +1,4 @@
-"""The multiply instructions by name, as `TileFma.instruction` gives it."""
+"""The code generators of multiply instructions, by `TileFma.instruction`."""
 # ruff: noqa: ARG002, D102
 # (`Multiply` documents the methods; not every instruction needs every argument.)
 
@@ -60,7 +60,7 @@ class X86Dot(VectorMultiply):
 
     def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:
         width = acc.type.lanes
-        if width * 32 < _LEAST_BITS:  # through the lower lanes of the narrowest register
+        if width * 32 < _LEAST_BITS:  # in the lower lanes of the narrowest register
             lanes = [min(lane, width) for lane in range(_LEAST_BITS // 32)]
             a, b, acc = (f.shuffle(value, zero(value.type), lanes) for value in (a, b, acc))
             whole = self.multiply(f, a, b, acc)
@@ -114,7 +114,7 @@ _INSTRUCTIONS: dict[str, type[Multiply]] = {
 }
 
 
-#: Those of scalable rows, which have mnemonics in common with rows of fixed vectors.
+#: Instructions of scalable rows; rows of fixed-length vectors have some of the mnemonics too.
 _SCALABLE: dict[str, type[Multiply]] = {
     **_INSTRUCTIONS,
     MULTIPLY_ADD: SveMultiplyAdd,

@@ -35,7 +35,7 @@ _LIMITS = (
 )
 
 
-class Places(NamedTuple):
+class RowDestinations(NamedTuple):
     """Where the rows of each sequence go, as a check has left it.
 
     Attributes
@@ -155,7 +155,7 @@ def check_append(
     table: Integers,
     pages: tuple[int, int],
     after: Array,
-) -> Places | None:
+) -> RowDestinations | None:
     """Where new rows go; None if lengths or pages are invalid. A recording takes it for a check.
 
     Parameters
@@ -188,4 +188,4 @@ def check_append(
     _function()(*addresses(*arrays))
     if recorder is not None:
         recorder.check()
-    return None if status[0] else Places(own_before, after, own_pages, page)
+    return None if status[0] else RowDestinations(own_before, after, own_pages, page)

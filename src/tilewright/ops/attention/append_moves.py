@@ -30,7 +30,7 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.host import host_machine
 from tilewright.macro.partition import MOVED_WORK
-from tilewright.ops.attention.append_code import Places, record_of
+from tilewright.ops.attention.append_code import RowDestinations, record_of
 from tilewright.preparing import once
 from tilewright.recorder import current
 from tilewright.spec.dtype import F32, DType, Kind, find_numpy_dtype
@@ -50,7 +50,7 @@ _PLACES, _MOVE = ("before", "after", "pages"), ("record", "new", "cache")
 _ARGUMENTS = (*_PLACES, *_MOVE, *(f"second_{name}" for name in _MOVE))
 
 
-class Conversion(NamedTuple):
+class FloatConversion(NamedTuple):
     """Element types of new rows and of a cache: floats of whole bytes."""
 
     source: DType
@@ -61,7 +61,7 @@ class _Element(NamedTuple):
     """How one unit of a row, or one element, becomes that of the cache."""
 
     kind: Type
-    convert: Conversion | None
+    convert: FloatConversion | None
 
     def move(self, f: Function, read: Value, write: Value) -> None:
         value = f.load(self.kind, read, 1)
@@ -164,7 +164,7 @@ def _lanes() -> int:
 
 
 @once
-def _conversion(convert: Conversion) -> Any:
+def _conversion(convert: FloatConversion) -> Any:
     """The function that converts rows."""
     kind, name = memory_type(convert.source), f"tw_append_{convert.source}_{convert.to}"
     elements = (_Element(vector_of(kind, _lanes()), convert), _Element(kind, convert))
@@ -174,7 +174,7 @@ def _conversion(convert: Conversion) -> Any:
 # --- calls ----------------------------------------------------------------------------------------
 
 
-def conversion_of(source: np.dtype[Any], to: np.dtype[Any]) -> Conversion | None:
+def conversion_of(source: np.dtype[Any], to: np.dtype[Any]) -> FloatConversion | None:
     """How machine code converts rows of one type to another; None where NumPy does.
 
     >>> conversion_of(np.dtype("f4"), np.dtype("f2")) is None, conversion_of(np.dtype("i4"), np.dtype("f4"))
@@ -185,7 +185,7 @@ def conversion_of(source: np.dtype[Any], to: np.dtype[Any]) -> Conversion | None
     types = find_numpy_dtype(source), find_numpy_dtype(to)
     if any(one is None or one.kind is not Kind.FLOAT for one in types):
         return None
-    return Conversion(*types)  # type: ignore[arg-type]
+    return FloatConversion(*types)  # type: ignore[arg-type]
 
 
 class _Shape(NamedTuple):
@@ -198,7 +198,7 @@ class _Shape(NamedTuple):
     single_steps: tuple[int, int]
 
 
-class Move(NamedTuple):
+class RowMove(NamedTuple):
     """New rows and the cache that they go to, apart in memory.
 
     Attributes
@@ -210,7 +210,7 @@ class Move(NamedTuple):
 
     new: Array
     cache: Array
-    convert: Conversion | None = None
+    convert: FloatConversion | None = None
 
     def columns(self) -> tuple[int, int, bool]:
         """Heads, columns, and whether columns are adjacent; adjacent heads are one."""
@@ -239,7 +239,7 @@ class Move(NamedTuple):
         unit = next(unit for unit in UNITS if columns * size % unit == 0)
         return _copies()[unit], _Shape(heads, columns * size // unit, 0, (unit, unit), (unit, unit))
 
-    def record(self, places: Places, shape: _Shape) -> Array:
+    def record(self, places: RowDestinations, shape: _Shape) -> Array:
         """The record of the move."""
         written = 0 if places.pages is None else places.pages.shape[1]
         words = [len(self.new), shape.heads, shape.units, shape.singles, places.page, written]
@@ -248,7 +248,7 @@ class Move(NamedTuple):
         return constant(record_of(tuple(words)))
 
 
-def make_moves(places: Places, *moves: Move) -> None:
+def make_moves(places: RowDestinations, *moves: RowMove) -> None:
     """Make one move or two, of rows that have the same places."""
     moves = tuple(move for move in moves if move.new.size)
     if not moves:

@@ -5,27 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from tilewright.ir.nodes import (
-    Buffer,
+from tilewright.ir.expressions import (
     Constant,
     Expression,
     ExpressionLike,
+    Name,
+    Scalar,
+    TableEntry,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.ir.nodes import (
+    Buffer,
     Let,
     Loop,
-    Name,
     Pack,
-    Scalar,
     Slice,
     Space,
     Statement,
-    TableEntry,
     Tile,
     TileEpilogue,
     TileMatmul,
     UnaryMap,
-    maximum,
-    minimum,
-    roundup,
 )
 from tilewright.ir.primitives.attention import Finite, SoftmaxGradient
 from tilewright.machine.isa import TileFma

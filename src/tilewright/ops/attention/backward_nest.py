@@ -11,30 +11,22 @@ from __future__ import annotations
 
 import math
 
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
     Compare,
     Constant,
     Expression,
-    If,
-    Let,
-    Loop,
     Name,
-    Program,
     Relation,
     Scalar,
-    Slice,
-    Statement,
     Threads,
-    Tile,
-    TileForm,
-    TileMatmul,
     ceildiv,
     maximum,
     minimum,
     roundup,
 )
+from tilewright.ir.nodes import If, Let, Loop, Program, Slice, Statement, Tile, TileForm, TileMatmul
 from tilewright.ir.primitives.budget import Spend
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import THREAD_TASKS, parallel, share, tasks

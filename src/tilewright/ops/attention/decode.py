@@ -15,29 +15,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
-    Buffer,
     Compare,
     Constant,
     Expression,
-    If,
-    Let,
-    Loop,
     Name,
-    Pack,
-    Program,
     Relation,
     Scalar,
-    Slice,
-    Space,
-    Statement,
     TableEntry,
     ceildiv,
     maximum,
     minimum,
 )
+from tilewright.ir.nodes import Buffer, If, Let, Loop, Pack, Program, Slice, Space, Statement
 from tilewright.ir.primitives.attention import Begin, KeyScores, Merge, Normalise, Softmax, SumValues
 from tilewright.machine.machine import Machine
 from tilewright.macro import cost

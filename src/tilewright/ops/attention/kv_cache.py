@@ -26,8 +26,8 @@ from tilewright.errors import (
     NotAnArray,
     UnsupportedDtype,
 )
-from tilewright.ops.attention.append_code import Integers, Places, check_append
-from tilewright.ops.attention.append_moves import Move, conversion_of, make_moves
+from tilewright.ops.attention.append_code import Integers, RowDestinations, check_append
+from tilewright.ops.attention.append_moves import RowMove, conversion_of, make_moves
 from tilewright.ops.attention.operands import AttentionLayout, heads_first
 from tilewright.ops.attention.sequences import block_table_pages, lengths, paged_side
 from tilewright.ops.quantized.rows import quantised_rows, type_to_quantise
@@ -73,7 +73,7 @@ class _Side(NamedTuple):
         written = (self.cache, self.scales)
         return any(one is not None and np.may_share_memory(one, other.new) for one in written)
 
-    def moves(self, *, overlaps: bool) -> list[Move]:
+    def moves(self, *, overlaps: bool) -> list[RowMove]:
         """What is copied to where: rows in the type of the cache, and scales; a copy if they overlap."""
         if self.scales is not None:
             dtype, shape = type_to_quantise(self.rows.dtype), self.rows.shape
@@ -81,12 +81,12 @@ class _Side(NamedTuple):
             found = quantised_rows(_floats(self.rows, dtype.numpy).reshape(-1, shape[-1]), dtype)
             parts = found.q.reshape(shape), found.scales.reshape(*shape[:-1], 1)
             q, scales = (heads_first(part, self.layout) for part in parts)
-            return [Move(q, self.cache), Move(scales, self.scales)]
+            return [RowMove(q, self.cache), RowMove(scales, self.scales)]
         same = self.new.dtype == self.cache.dtype
         convert = None if same else conversion_of(self.new.dtype, self.cache.dtype)
         if overlaps or not (same or convert):
-            return [Move(_converted(self.new, self.cache.dtype), self.cache)]
-        return [Move(self.new, self.cache, convert)]
+            return [RowMove(_converted(self.new, self.cache.dtype), self.cache)]
+        return [RowMove(self.new, self.cache, convert)]
 
 
 class Append(NamedTuple):
@@ -97,8 +97,8 @@ class Append(NamedTuple):
     moves : those of keys, then those of values: of rows, and of scales.
     """
 
-    places: Places
-    moves: tuple[list[Move], list[Move]]
+    places: RowDestinations
+    moves: tuple[list[RowMove], list[RowMove]]
 
     def run(self) -> Array:
         """The new lengths, after the rows have been written."""

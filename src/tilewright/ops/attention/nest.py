@@ -8,33 +8,35 @@ come from L2.
 
 from __future__ import annotations
 
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
-    Buffer,
     Compare,
     Constant,
     Expression,
     FirstElse,
-    If,
-    Let,
-    Loop,
     Name,
-    Pack,
-    Program,
     Relation,
     Scalar,
-    Slice,
-    Space,
-    Statement,
     TableEntry,
-    Tile,
-    TileMatmul,
-    UnaryMap,
     ceildiv,
     maximum,
     minimum,
     roundup,
+)
+from tilewright.ir.nodes import (
+    Buffer,
+    If,
+    Let,
+    Loop,
+    Pack,
+    Program,
+    Slice,
+    Space,
+    Statement,
+    Tile,
+    TileMatmul,
+    UnaryMap,
 )
 from tilewright.ir.primitives.attention import Begin, Keep, Normalise, Softmax
 from tilewright.ir.primitives.budget import Spend

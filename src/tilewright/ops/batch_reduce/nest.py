@@ -6,24 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import groupby
 
+from tilewright.ir.expressions import AnyOf, Constant, Expression, FirstElse, Name, Scalar, ScalarValue
 from tilewright.ir.nodes import (
-    AnyOf,
     Applied,
     Batch,
     Buffer,
     Carry,
-    Constant,
-    Expression,
     Finish,
-    FirstElse,
     If,
     Loop,
-    Name,
     Pack,
     Parts,
     Program,
-    Scalar,
-    ScalarValue,
     Slice,
     Space,
     Statement,

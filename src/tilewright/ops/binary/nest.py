@@ -1,26 +1,21 @@
-"""The loops around functions of pairs of elements: tasks of some rows, or of parts of few rows."""
+"""The loop nest of functions of pairs of elements: a task is several rows, or a part of a few rows."""
 
 from __future__ import annotations
 
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     ADJACENT,
     AllOf,
     AnyOf,
-    Buffer,
     Compare,
     Constant,
     Expression,
-    If,
     Name,
-    Program,
     Relation,
-    Slice,
-    Space,
-    Statement,
     ceildiv,
     maximum,
     minimum,
 )
+from tilewright.ir.nodes import Buffer, If, Program, Slice, Space, Statement
 from tilewright.ir.primitives.pairs import CombineRows
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import TASK_ELEMENTS, TASK_UNIT, THREAD_TASKS, bounded, parallel, share, tasks
@@ -33,7 +28,7 @@ ARRAYS = ("left", "right", "y")
 
 
 def choose_pairs(problem: BinaryFunction, machine: Machine) -> ElementCut:
-    """The cut of a function of pairs on a machine: past the caches what fills half of the last one.
+    """The cut of a function of pairs: results that fill half of the last cache are stored past the caches.
 
     >>> from tilewright.machine.catalog import find_machine
     >>> choose_pairs(BinaryFunction("add"), find_machine("znver5")).long_row
@@ -46,22 +41,22 @@ def choose_pairs(problem: BinaryFunction, machine: Machine) -> ElementCut:
 def pair_sizes() -> tuple[str, ...]:
     """Run-time sizes in the order of the C signature; strides are in elements, `line` is from row to row.
 
-    `left_column` and `right_column` are 1, or 0 of the one operand that has one element for each row.
+    `left_column` and `right_column` are column strides: 1, or 0 for an operand with one element per row.
     """
     counts = ("batch", "outer", "rows", "columns")
     strides = [f"{array}_{axis}" for array in ARRAYS for axis in ("batch", "outer", "line")]
     return (*counts, *strides, "left_column", "right_column")
 
 
-def _flag(holds_from: int, size: Expression) -> Expression:
-    """1 where a size is at least so much, else 0."""
-    return minimum(maximum(size - (holds_from - 1), 0), 1)
+def _flag(threshold: int, size: Expression) -> Expression:
+    """1 if a size is at least the threshold, else 0."""
+    return minimum(maximum(size - (threshold - 1), 0), 1)
 
 
 def build_pairs(problem: BinaryFunction, cut: ElementCut, name: str) -> Program:
     """The tile IR of a function of pairs of elements.
 
-    Matrices × rows × parts of rows are one space of tasks; one thread takes the rows of a matrix at once.
+    Matrices × rows × parts of rows are one space of tasks; for a single thread, a task is a whole matrix.
 
     Examples
     --------

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from tilewright.ir.expressions import Constant, Expression, FirstElse, Name, Scalar, minimum
 from tilewright.ir.nodes import (
     Applied,
     Buffer,
-    Constant,
-    Expression,
     Finish,
-    FirstElse,
     Let,
     Loop,
-    Name,
     Pack,
     Program,
-    Scalar,
     Slice,
     Space,
     Statement,
     Tile,
     TileEpilogue,
     TileMatmul,
-    minimum,
 )
 from tilewright.ir.primitives.budget import Spend
 from tilewright.machine.isa import TileFma

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tilewright.ir.nodes import Constant, Expression
+from tilewright.ir.expressions import Constant, Expression
 from tilewright.ir.relocate import Place, Relocation
 from tilewright.machine.machine import Machine
-from tilewright.ops.contraction.primitive import Primitive, PrimitiveIR, Surroundings, split
+from tilewright.ops.contraction.primitive import PrimitiveContext, PrimitiveIR, PrimitiveLowering, split
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.unary.nest import Blocks, choose_blocks, lay_unary
 from tilewright.ops.unary.problem import Unary
 from tilewright.spec.functions import UnaryOp
 
 
-def _lay(problem: Contraction, blocks: Blocks, _: Machine, around: Surroundings) -> PrimitiveIR:
+def _lay(problem: Contraction, blocks: Blocks, _: Machine, context: PrimitiveContext) -> PrimitiveIR:
     """One function over up to two dimensions, in the order that suits their strides."""
     assert isinstance(problem.main, UnaryOp)
     one = Constant(1)
@@ -31,7 +31,7 @@ def _lay(problem: Contraction, blocks: Blocks, _: Machine, around: Surroundings)
 
         (m, m_in, m_out), (n, n_in, n_out) = max((axes, axes[::-1]), key=fitness)
         sizes, a, b = (m, n), (Constant(m_in), Constant(n_in)), (Constant(m_out), Constant(n_out))
-    body = lay_unary(Unary(problem.main, dtype=problem.dtype), blocks, sizes, (a, b), led=around.led)
+    body = lay_unary(Unary(problem.main, dtype=problem.dtype), blocks, sizes, (a, b), led=context.led)
     places = {"a": Place("in0"), "b": Place("out")}
     return PrimitiveIR(Relocation(places, {}, in_task=False).block(body))
 
@@ -41,4 +41,4 @@ def _choose(problem: Contraction, machine: Machine) -> Blocks:
     return choose_blocks(Unary(problem.main, dtype=problem.dtype), machine)
 
 
-FUNCTION = Primitive(_choose, _lay)
+FUNCTION = PrimitiveLowering(_choose, _lay)

@@ -6,22 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from tilewright.ir.expressions import AllOf, AnyOf, Compare, Constant, Expression, Name, Relation, Scalar
 from tilewright.ir.nodes import (
-    AllOf,
-    AnyOf,
     Applied,
     Buffer,
-    Compare,
-    Constant,
     Execution,
-    Expression,
     Finish,
     If,
     Loop,
-    Name,
     Program,
-    Relation,
-    Scalar,
     Slice,
     Space,
     Statement,
@@ -34,7 +27,7 @@ from tilewright.ops.contraction.dimension import ExecutionType
 from tilewright.ops.contraction.main import FirstTouch
 from tilewright.ops.contraction.primitive import (
     DimensionLoop,
-    Surroundings,
+    PrimitiveContext,
     form_of,
     named,
     split,
@@ -88,7 +81,7 @@ def build_contraction(problem: Contraction, cut: Any, machine: Machine, name: st
     steps = not sums and takes_steps(problem)
     in_task = any(one.dimension.execution is ExecutionType.PARALLEL for one in loops)
     laid = form_of(problem).lay(
-        problem, cut, machine, Surroundings(adds=not zeros, steps=steps, led=not loops)
+        problem, cut, machine, PrimitiveContext(adds=not zeros, steps=steps, led=not loops)
     )
     statements = (
         *(() if zeros or problem.is_unary else _first_touch(problem, inner, sums)),

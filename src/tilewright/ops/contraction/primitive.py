@@ -6,7 +6,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple
 
-from tilewright.ir.nodes import Buffer, Constant, Expression, Name, Statement
+from tilewright.ir.expressions import Constant, Expression, Name
+from tilewright.ir.nodes import Buffer, Statement
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.bounds import CutBounds, blocking_bounds
@@ -98,8 +99,8 @@ class PrimitiveIR(NamedTuple):
     sizes: tuple[str, ...] = ()
 
 
-class Surroundings(NamedTuple):
-    """What is around a primitive.
+class PrimitiveContext(NamedTuple):
+    """How the loops around a primitive use it.
 
     Attributes
     ----------
@@ -113,11 +114,11 @@ class Surroundings(NamedTuple):
     led: bool
 
 
-class Primitive(NamedTuple):
+class PrimitiveLowering(NamedTuple):
     """One form of a primitive: how it is cut on a machine, and its statements."""
 
     choose: Callable[[Contraction, Machine], Any]
-    lay: Callable[[Contraction, Any, Machine, Surroundings], PrimitiveIR]
+    lay: Callable[[Contraction, Any, Machine, PrimitiveContext], PrimitiveIR]
 
 
 #: Of each `PrimitiveForm`, imported when a contraction has it: a form needs the nests of other operations.
@@ -128,9 +129,9 @@ FORMS.add("tables", "tilewright.ops.contraction.tables.primitive:TABLES_PRIMITIV
 FORMS.add("function", "tilewright.ops.contraction.function:FUNCTION")
 
 
-def form_of(problem: Contraction) -> Primitive:
+def form_of(problem: Contraction) -> PrimitiveLowering:
     """The form of the primitive of a contraction."""
-    found: Primitive = FORMS[PrimitiveForm.of(problem).value]
+    found: PrimitiveLowering = FORMS[PrimitiveForm.of(problem).value]
     return found
 
 

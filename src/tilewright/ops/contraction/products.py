@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tilewright.ir.nodes import Applied, Constant, Expression, Slice, Space
+from tilewright.ir.expressions import Constant, Expression
+from tilewright.ir.nodes import Applied, Slice, Space
 from tilewright.ir.relocate import Place, Relocation
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
@@ -17,10 +18,10 @@ from tilewright.ops.batch_reduce.nest import (
     product_buffers,
 )
 from tilewright.ops.contraction.dimension import Dimension
-from tilewright.ops.contraction.primitive import Primitive, PrimitiveIR, Surroundings, split
+from tilewright.ops.contraction.primitive import PrimitiveContext, PrimitiveIR, PrimitiveLowering, split
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.gemm.nest import lay_gemm
-from tilewright.ops.gemm.product_nest import SCALARS, Nest, Sizes, Steps
+from tilewright.ops.gemm.product_nest import SCALARS, Nest, NestEpilogue, Sizes
 from tilewright.spec.problem import Strategy
 from tilewright.spec.roles import DimensionRole
 
@@ -98,7 +99,7 @@ def _applied(problem: Contraction) -> tuple[Applied, ...]:
 
 
 def _lay_nest(
-    problem: Contraction, blocking: Blocking, machine: Machine, around: Surroundings
+    problem: Contraction, blocking: Blocking, machine: Machine, context: PrimitiveContext
 ) -> PrimitiveIR:
     """The loops of a GEMM whose strides are known."""
     m, n, depth = (
@@ -116,11 +117,11 @@ def _lay_nest(
         *(sizes.swapped() if swapped else sizes, blocking, edge, types, _instruction(problem, machine)),
         a="b" if swapped else "a",
         b="a" if swapped else "b",
-        steps=Steps(problem.last.typed(types.sums, types.c) if around.steps else ()),
+        steps=NestEpilogue(problem.last.typed(types.sums, types.c) if context.steps else ()),
     )
     body, buffers = lay_gemm(nest, Strategy.AUTO, machine)
     places = {"a": Place("in0"), "b": Place("in1"), "c": Place("out")}
-    factors = dict(zip(SCALARS, (1.0, float(around.adds)), strict=True))
+    factors = dict(zip(SCALARS, (1.0, float(context.adds)), strict=True))
     return PrimitiveIR(Relocation(places, factors, in_task=False).block(body), buffers)
 
 
@@ -137,9 +138,11 @@ def _choose_tiles(problem: Contraction, machine: Machine) -> Cover:
     return cover_product(_product(problem, adds=False, steps=False), machine)
 
 
-def _lay_tiles(problem: Contraction, cover: Cover, machine: Machine, around: Surroundings) -> PrimitiveIR:
+def _lay_tiles(
+    problem: Contraction, cover: Cover, machine: Machine, context: PrimitiveContext
+) -> PrimitiveIR:
     """Straight register tiles, sizes hardcoded."""
-    product = _product(problem, adds=around.adds, steps=around.steps)
+    product = _product(problem, adds=context.adds, steps=context.steps)
     buffers = product_buffers(product, cover, machine.isa, Space.THREAD)
     return PrimitiveIR(lay_product(product, cover, machine.isa), tuple(buffers))
 
@@ -148,5 +151,5 @@ def _choose_nest(problem: Contraction, machine: Machine) -> Blocking:
     return choose_blocking(machine, _instruction(problem, machine))
 
 
-TILES = Primitive(_choose_tiles, _lay_tiles)
-NEST = Primitive(_choose_nest, _lay_nest)
+TILES = PrimitiveLowering(_choose_tiles, _lay_tiles)
+NEST = PrimitiveLowering(_choose_nest, _lay_nest)

@@ -1,4 +1,4 @@
-"""Calls of einsum: arguments are checked, and a plan is run."""
+"""The Python side of einsum: checks of arguments, types, and the run of a plan."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def plain_array(value: Any, number: int) -> Array:
 
 
 def types_of(operands: Sequence[Array], options: EinsumOptions) -> Types:
-    """The type of the result: asked for, or NumPy's promotion of operands and `out`.
+    """The types of a call; the result has the requested one, or NumPy's promotion of operands and `out`.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def _castable(source: np.dtype[Any], target: np.dtype[Any], casting: Any) -> boo
 
 
 def converted(operand: Array, dtype: np.dtype[Any]) -> Array:
-    """An operand that products take, which convert large ones of the same kind or narrower themselves."""
+    """An operand as products take it: they convert large ones of the same kind, or narrower, themselves."""
     itself = operand.size > _CONVERTED_FIRST and same_kind(operand.dtype, dtype)
     return operand if itself else as_type(operand, dtype)
 

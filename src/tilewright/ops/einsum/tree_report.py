@@ -16,7 +16,7 @@ from tilewright.spec.dtype import F32
 
 
 @dataclass(frozen=True)
-class NodeReport:
+class NodeExplanation:
     """One contraction or permutation.
 
     Attributes
@@ -50,7 +50,7 @@ class TreeExplanation:
 
     subject: str
     path: tuple[tuple[int, ...], ...]
-    nodes: tuple[NodeReport, ...]
+    nodes: tuple[NodeExplanation, ...]
 
     @property
     def flops(self) -> int:
@@ -141,7 +141,7 @@ def explain_tree(
         made = Axes.adjacent(node.labels, sizes, costs.itemsize)
         moved = sum(axes.elements for axes in (*taken, made)) * costs.itemsize
         nodes.append(
-            NodeReport(node_text(node), _sizes(node, sizes), flops, moved, how, cycles * cycle_seconds())
+            NodeExplanation(node_text(node), _sizes(node, sizes), flops, moved, how, cycles * cycle_seconds())
         )
         places.append(made)
     return TreeExplanation(subject, path_of_tree(tree)[1], tuple(nodes))

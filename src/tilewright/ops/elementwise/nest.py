@@ -3,23 +3,8 @@
 from __future__ import annotations
 
 from tilewright.errors import InvalidSize
-from tilewright.ir.nodes import (
-    AllOf,
-    AnyOf,
-    Buffer,
-    Compare,
-    Constant,
-    If,
-    Name,
-    Program,
-    Relation,
-    Slice,
-    Space,
-    Traffic,
-    UnaryMap,
-    ceildiv,
-    minimum,
-)
+from tilewright.ir.expressions import AllOf, AnyOf, Compare, Constant, Name, Relation, ceildiv, minimum
+from tilewright.ir.nodes import Buffer, If, Program, Slice, Space, Traffic, UnaryMap
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import TASK_ELEMENTS, TASK_UNIT, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.ops.elementwise.problem import Elementwise

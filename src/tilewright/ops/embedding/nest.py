@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.ir.nodes import (
-    ADJACENT,
-    Buffer,
-    Constant,
-    Name,
-    Program,
-    Scalar,
-    Slice,
-    Space,
-    ceildiv,
-    minimum,
-)
+from tilewright.ir.expressions import ADJACENT, Constant, Name, Scalar, ceildiv, minimum
+from tilewright.ir.nodes import Buffer, Program, Slice, Space
 from tilewright.ir.primitives.gather import GatherRows
 from tilewright.macro.partition import TASK_UNIT, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.ops.embedding.cut import EmbeddingCut

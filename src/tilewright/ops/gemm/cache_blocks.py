@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
     Compare,
     Constant,
     Expression,
     ExpressionLike,
-    Let,
-    Loop,
     Name,
     Relation,
-    Slice,
-    Statement,
     Unless,
     ceildiv,
     maximum,
     minimum,
     roundup,
 )
+from tilewright.ir.nodes import Let, Loop, Slice, Statement
 from tilewright.ir.primitives.prefetch import PrefetchRows
 from tilewright.machine.machine import CACHE_LINE
 from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, depth_unit

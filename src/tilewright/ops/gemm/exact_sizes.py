@@ -17,7 +17,7 @@ from tilewright.calls.step_code import TeamRequest
 from tilewright.llvm.build import Callee
 from tilewright.llvm.values import INT64, VOID, Value, int64, null
 from tilewright.ops.gemm.matrix_values import MatrixValues
-from tilewright.ops.gemm.small_products import LARGEST_SIDE, PRODUCTS_TO_REPAY, Shape
+from tilewright.ops.gemm.small_products import LARGEST_SIDE, PRODUCTS_TO_REPAY, ExactSizeKey
 from tilewright.preparing import once
 from tilewright.spec.dtype import GEMM_DTYPES
 from tilewright.spec.problem import Layout
@@ -52,11 +52,11 @@ class Table(ctypes.Structure):
     _fields_ = (("wanted", ctypes.c_int64), ("slots", Slot * (1 << SLOT_BITS)))
 
 
-def key_of(shape: Shape) -> int:
+def key_of(shape: ExactSizeKey) -> int:
     """A shape as one number, never 0.
 
-    >>> shape_of(key_of(Shape(3, 4, 5, "f64", "col", "row")))
-    Shape(m=3, n=4, k=5, dtype='f64', a='col', b='row')
+    >>> shape_of(key_of(ExactSizeKey(3, 4, 5, "f64", "col", "row")))
+    ExactSizeKey(m=3, n=4, k=5, dtype='f64', a='col', b='row')
     """
     number = [dtype.name for dtype in GEMM_DTYPES].index(shape.dtype)
     sizes = shape.m | shape.n << SIZE_BITS | shape.k << 2 * SIZE_BITS
@@ -64,12 +64,12 @@ def key_of(shape: Shape) -> int:
     return sizes | number << DTYPE_AT | column_a << A_AT | column_b << B_AT
 
 
-def shape_of(key: int) -> Shape:
+def shape_of(key: int) -> ExactSizeKey:
     """The shape of a key."""
     m, n, k = (key >> SIZE_BITS * place & (1 << SIZE_BITS) - 1 for place in range(3))
     dtype = GEMM_DTYPES[key >> DTYPE_AT & (1 << A_AT - DTYPE_AT) - 1]
     a, b = ((Layout.COL if key >> at & 1 else Layout.ROW).value for at in (A_AT, B_AT))
-    return Shape(m, n, k, dtype.name, a, b)
+    return ExactSizeKey(m, n, k, dtype.name, a, b)
 
 
 def slot_number(key: int) -> int:
@@ -88,7 +88,7 @@ class ExactTable:
         """Address of the table, which machine code reads."""
         return ctypes.addressof(self.table)
 
-    def put(self, shape: Shape, kernel: Kernel) -> None:
+    def put(self, shape: ExactSizeKey, kernel: Kernel) -> None:
         """Publish a kernel, which must live until it is dropped; it replaces the slot's previous shape."""
         slot = self.table.slots[slot_number(key_of(shape))]
         if slot.code and (slot.key, slot.kernel) == (key_of(shape), id(kernel)):
@@ -98,13 +98,13 @@ class ExactTable:
         slot.key, slot.kernel = key_of(shape), id(kernel)
         slot.code = kernel.address
 
-    def drop(self, shape: Shape) -> None:
+    def drop(self, shape: ExactSizeKey) -> None:
         """Makes the kernel of a shape unreachable."""
         slot = self.table.slots[slot_number(key_of(shape))]
         if slot.key == key_of(shape):
             slot.code, slot.seen = None, 0
 
-    def take_wanted(self) -> Shape | None:
+    def take_wanted(self) -> ExactSizeKey | None:
         """The shape that has recurred often enough, once."""
         key, self.table.wanted = self.table.wanted, 0
         return shape_of(key) if key else None

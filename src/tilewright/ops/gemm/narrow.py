@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.ir.nodes import (
-    Constant,
-    Expression,
-    Let,
-    Loop,
-    Name,
-    Slice,
-    Statement,
-    Tile,
-    TileMatmul,
-    maximum,
-    minimum,
-    roundup,
-)
+from tilewright.ir.expressions import Constant, Expression, Name, maximum, minimum, roundup
+from tilewright.ir.nodes import Let, Loop, Slice, Statement, Tile, TileMatmul
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.macro.partition import COLUMN_TASKS, TASK_ELEMENTS, bounded, parallel, share, tasks
 from tilewright.ops.gemm.product_nest import Nest

@@ -41,7 +41,7 @@ from tilewright.ops.gemm.matrix_values import (
     read_matrix,
     transposed_if,
 )
-from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE, Row, merged, multiply, row_of
+from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE, EntryRow, merged, multiply, row_of
 
 if TYPE_CHECKING:
     from tilewright.ops.gemm.kernel import GemmKernel
@@ -61,10 +61,10 @@ _Present = tuple[Value, Value, Value]
 MOST_ROWS = 48
 
 
-class Rows(ctypes.Structure):
+class EntryTable(ctypes.Structure):
     """The table of the entry; a row is complete before it is counted."""
 
-    _fields_ = (("count", ctypes.c_int64), ("rows", Row * MOST_ROWS))
+    _fields_ = (("count", ctypes.c_int64), ("rows", EntryRow * MOST_ROWS))
 
 
 class _Product(CallEntry):
@@ -98,8 +98,8 @@ class _Product(CallEntry):
             self.require(self.is_of(array, "ndarray"))
         wanted = [self.pointer(array, ARRAY_DTYPE) for array in arrays]
         table, at = self.symbol("rows"), self.alloca(POINTER, 1, 8)
-        begin = self.at(table, Rows.rows.offset)
-        end = self.at(begin, self.mul(self.word(table), ctypes.sizeof(Row)))
+        begin = self.at(table, EntryTable.rows.offset)
+        end = self.at(begin, self.mul(self.word(table), ctypes.sizeof(EntryRow)))
         self.put(at, 0, begin)
         look, found = self.new_block("look"), self.new_block("found")
         self.jump(look)
@@ -107,12 +107,12 @@ class _Product(CallEntry):
         row = self.pointer(at)
         self.require(self.icmp("!=", row, end))
         same = [
-            self.icmp("==", dtype, self.pointer(row, Row.dtypes.offset + 8 * index))
+            self.icmp("==", dtype, self.pointer(row, EntryRow.dtypes.offset + 8 * index))
             for index, dtype in enumerate(wanted)
         ]
-        result = self.select(given, same[2], self.icmp("!=", self.word(row, Row.default), 0))
+        result = self.select(given, same[2], self.icmp("!=", self.word(row, EntryRow.default), 0))
         self.leave_if(self.and_(self.and_(same[0], same[1]), result), found)
-        self.put(at, 0, self.at(row, ctypes.sizeof(Row)))
+        self.put(at, 0, self.at(row, ctypes.sizeof(EntryRow)))
         self.jump(look)
         self.place(found)
         return self.pointer(at)
@@ -167,7 +167,7 @@ def _emit() -> str:
     first, second = f.argument(0), f.argument(1)
     # Only arrays have an element type: `out` is looked at in place of nothing as if it were the first.
     row = f.find_row((first, second, f.select(given, out, first)), given)
-    shifts = [f.word(row, Row.shifts.offset + 8 * index) for index in range(3)]
+    shifts = [f.word(row, EntryRow.shifts.offset + 8 * index) for index in range(3)]
     (a_rows, a_batch), (b_columns, b_batch) = f.operand(first), f.operand(second)
     always = Value(INT1, "true")
     a = read_matrix(f, first, (a_batch, a_rows, always), shifts[0])
@@ -180,7 +180,7 @@ def _emit() -> str:
         f.require(f.icmp(">", matrix.batch, 0))
         f.require(f.or_(f.icmp("==", matrix.batch, batch), f.icmp("==", matrix.batch, 1)))
     present, lengths = (f.or_(a_batch, b_batch), a_rows, b_columns), (batch, a.rows, b.columns)
-    result = f.make_result(out, given, present, lengths, f.pointer(row, Row.dtypes.offset + 16))
+    result = f.make_result(out, given, present, lengths, f.pointer(row, EntryRow.dtypes.offset + 16))
     f.hold(result)
     c = read_matrix(f, result, present, shifts[2])
     same = [f.icmp("==", *pair) for pair in zip((c.batch, c.rows, c.columns), lengths, strict=True)]
@@ -191,12 +191,12 @@ def _emit() -> str:
             begin, end = extent(f, operand, shift)
             f.require(f.or_(f.icmp("<=", high, begin), f.icmp("<=", end, low)))
     a, c = merged(f, (a, shifts[0]), b, (c, shifts[2]))
-    turns = f.word(row, Row.turns)
+    turns = f.word(row, EntryRow.turns)
     # A large column-major C whose product is not computed transposed goes through Python, which transposes.
     scattered = f.and_(column_major(f, c), f.icmp("==", turns, Turns.ONE_COLUMN))
     f.require(f.not_(f.and_(scattered, f.icmp(">", f.mul(c.rows, c.columns), MOST_SCATTERED))))
     matrices = transposed_if(f, better_transposed(f, a, c, turns), a, b, c)
-    exact = find_exact(f, f.word(row, Row.number), matrices)
+    exact = find_exact(f, f.word(row, EntryRow.number), matrices)
     work = f.mul(f.mul(f.mul(c.rows, a.columns), c.columns), c.batch)
     long_running = f.icmp(">", work, int64(GIL_THRESHOLD))
     f.spend_quick(f.add(work, f.mul(f.mul(f.mul(b.rows, b.columns), c.batch), QUICK_COPY)))
@@ -207,7 +207,7 @@ def _emit() -> str:
         f.raise_cancelled(cancelled)
         f.jump(done)
     # Python compiles the loop over a batch when there is one of these types.
-    loop = f.pointer(f.item(f.symbol("loops"), f.word(row, Row.acc)))
+    loop = f.pointer(f.item(f.symbol("loops"), f.word(row, EntryRow.acc)))
     f.require(f.or_(f.icmp("==", c.batch, 1), f.not_(f.is_null(loop))))
     slot = f.find_scratch(f.symbol("scratch"))
     with f.taken(slot) as scratch, f.without_gil(long_running), f.team(wish) as team:
@@ -237,7 +237,7 @@ class NativeMatmul:
 
     def __init__(self, builtin: Builtin, pool: ScratchPool, others: ctypes.c_void_p) -> None:
         self.connected = 0
-        self.table = Rows()
+        self.table = EntryTable()
         self._kernels: list[GemmKernel] = []  # of the rows
         self._referenced: list[object] = [pool, others]
         imports = {

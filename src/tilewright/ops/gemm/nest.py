@@ -6,25 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from tilewright.ir.expressions import AllOf, AnyOf, Compare, Constant, Name, Relation, maximum, roundup
 from tilewright.ir.nodes import (
-    AllOf,
-    AnyOf,
     Buffer,
-    Compare,
-    Constant,
     If,
     Let,
     Loop,
-    Name,
     Pack,
     Program,
-    Relation,
     Space,
     Statement,
     TileEpilogue,
     TileMatmul,
-    maximum,
-    roundup,
 )
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
@@ -45,7 +38,7 @@ from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import (
     SCALARS,
     Nest,
-    Steps,
+    NestEpilogue,
     computed_transposed,
     decide,
     ones,
@@ -286,7 +279,7 @@ def gemm_nest(problem: Gemm, blocking: Blocking, machine: Machine) -> Nest:
         *(sizes_of(problem), blocking, edge, types, instruction_of(problem, isa)),
         packed=problem.packed if weights is None else frozenset(),
         weights=weights,
-        steps=Steps.of(problem),
+        steps=NestEpilogue.of(problem),
     )
     if computed_transposed(problem):
         nest = replace(nest, sizes=nest.sizes.swapped(), a="b", b="a")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tilewright.compiler.alternatives import PredictedPath, unmet
 from tilewright.compiler.explanation import Considered, compared
-from tilewright.ir.interpret import Run
+from tilewright.ir.interpret import Interpreter
 from tilewright.machine.machine import Machine
 from tilewright.macro.levels import Cycles
 from tilewright.macro.prediction import CutProduct, Path, Product
@@ -59,7 +59,7 @@ class GemmPaths:
     def _names(self, product: Product) -> dict[str, int]:
         """The values of all names that conditions mention."""
         names = dict(zip(PRODUCT_SIZES, product, strict=True))
-        run = Run({}, _FACTORS)
+        run = Interpreter({}, _FACTORS)
         for statement in depth_lets(self.nest):
             names[statement.name] = run.integer(statement.value, names)
         return names
@@ -71,7 +71,7 @@ class GemmPaths:
 
     def possible(self, product: Product) -> tuple[Path, ...]:
         """The paths that can compute a product, whatever they cost."""
-        names, run = self._names(product), Run({}, _FACTORS)
+        names, run = self._names(product), Interpreter({}, _FACTORS)
         return tuple(
             choice.path
             for choice in self.choices
@@ -84,13 +84,13 @@ class GemmPaths:
 
     def decisions(self, product: Product) -> Iterator[tuple[Path, bool]]:
         """Each path in the order in which it is tried, and whether its condition holds."""
-        names, run = self._names(product), Run({}, _FACTORS)
+        names, run = self._names(product), Interpreter({}, _FACTORS)
         for choice in self.choices:
             yield choice.path, choice.condition is None or run.holds(choice.condition, names)
 
     def predict(self, path: Path, product: Product) -> Cycles:
         """Predicted cycles of one path."""
-        names, run = self._names(product), Run({}, {})
+        names, run = self._names(product), Interpreter({}, {})
         sizes = (getattr(self.nest.sizes, name) for name in Product._fields)
         return self.cut.predict(path, Product(*(run.integer(size, names) for size in sizes)))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_DIRECT_SIZE = 1 << 31
 
 
-class Row(ctypes.Structure):
+class EntryRow(ctypes.Structure):
     """One kernel as the entry knows it: its element types and its calling convention."""
 
     _fields_ = (
@@ -38,11 +38,11 @@ class Row(ctypes.Structure):
     )
 
 
-def row_of(kernel: GemmKernel, dtypes: tuple[np.dtype[Any], ...]) -> Row:
+def row_of(kernel: GemmKernel, dtypes: tuple[np.dtype[Any], ...]) -> EntryRow:
     """The record of a kernel for NumPy's types of a, b and the result, whose bits it computes with."""
     types = kernel.types
     uniform = types.a == types.b == types.c
-    return Row(
+    return EntryRow(
         (ctypes.c_void_p * 3)(*map(id, dtypes)),
         tuple(dtype.itemsize.bit_length() - 1 for dtype in dtypes),
         int(promoted_dtype(dtypes[0], dtypes[1]) == dtypes[2]),
@@ -80,14 +80,14 @@ def multiply(
     sizes = [a.rows, b.columns, a.columns]
     strides = [value for matrix in matrices for value in (matrix.row, matrix.column)]
     pointers, steps = [matrix.data for matrix in matrices], [matrix.step for matrix in matrices]
-    kernel = f.pointer(row, Row.code)
+    kernel = f.pointer(row, EntryRow.code)
     for index, acc in enumerate(ACCUMULATORS):
-        with f.when(f.icmp("==", f.word(row, Row.acc), index)):
+        with f.when(f.icmp("==", f.word(row, EntryRow.acc), index)):
             rest = [*pointers, *sizes, *strides, constant(acc, 1), constant(acc, 0), scratch]
             with f.branch(f.icmp("==", c.batch, 1)) as (one, several):
                 with one:
                     f.call(Callee(VOID, kernel.text), [*rest, team])
                 with several:
                     loop = f.pointer(f.symbol("loops"), 8 * loop_place(acc))
-                    parts = [f.word(row, field) for field in (Row.scratch_step, Row.scratch_parts)]
+                    parts = [f.word(row, field) for field in (EntryRow.scratch_step, EntryRow.scratch_parts)]
                     f.call(Callee(VOID, loop.text), [kernel, c.batch, *steps, *rest, *parts, team])

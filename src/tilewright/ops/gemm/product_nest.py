@@ -4,36 +4,38 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
-    Applied,
-    Carry,
     Compare,
     Constant,
     Expression,
     ExpressionLike,
-    Finish,
     FirstElse,
+    Name,
+    Relation,
+    Scalar,
+    ceildiv,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.ir.nodes import (
+    Applied,
+    Carry,
+    Finish,
     Groups,
     If,
     Let,
     Loop,
-    Name,
     Pack,
     Panels,
     Parts,
-    Relation,
-    Scalar,
     Slice,
     Statement,
     Stored,
     Tile,
     TileMatmul,
-    ceildiv,
-    maximum,
-    minimum,
-    roundup,
 )
 from tilewright.ir.primitives.budget import Spend
 from tilewright.machine.isa import Edge, TileFma
@@ -131,7 +133,7 @@ def sizes_named(problem: Gemm) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Steps:
+class NestEpilogue:
     """The epilogue of a nest, in the orientation of the nest.
 
     Attributes
@@ -146,7 +148,7 @@ class Steps:
     parts: int = 1
 
     @classmethod
-    def of(cls, problem: Gemm) -> Steps:
+    def of(cls, problem: Gemm) -> NestEpilogue:
         """The steps of a problem; where C is computed transposed, rows are columns."""
         strides = residual_strides(problem)
         if not computed_transposed(problem):
@@ -246,7 +248,7 @@ class Nest:
     packed: frozenset[str] = frozenset()
     sums: Slice | None = None  # where sums wait that C can't take
     weights: Weights | None = None  # the quantised format of B, if it has one
-    steps: Steps = Steps()
+    steps: NestEpilogue = NestEpilogue()
     strip: int = 0  # rows of A that are read in place for all columns; 0 where A is packed
     first_row: Expression | None = None  # of the rows that a task walks, mb of them; or else all
 

@@ -34,7 +34,7 @@ MOST_KERNELS = 64
 MOST_COUNTED = 1024
 
 
-class Shape(NamedTuple):
+class ExactSizeKey(NamedTuple):
     """Key of an exact-size kernel: C = A · B with a row-major C; plain strings and ints hash fast."""
 
     m: int
@@ -70,7 +70,7 @@ def _layout(array: Array) -> tuple[Layout, int] | None:
 class Fit(NamedTuple):
     """A shape, and the leading dimensions of three matrices that have it."""
 
-    shape: Shape
+    shape: ExactSizeKey
     leading: tuple[int, int, int]
 
 
@@ -91,17 +91,17 @@ def fit(a: Array, b: Array, c: Array, dtype: DType) -> Fit | None:
     found = [_layout(array) for array in (a, b, c)]
     if found[0] is None or found[1] is None or found[2] is None or found[2][0] is not Layout.ROW:
         return None
-    shape = Shape(m, n, k, dtype.name, found[0][0].value, found[1][0].value)
+    shape = ExactSizeKey(m, n, k, dtype.name, found[0][0].value, found[1][0].value)
     return Fit(shape, (found[0][1], found[1][1], found[2][1]))
 
 
 class Published(Protocol):
     """The native lookup table of kernels (`exact_sizes.ExactTable`)."""
 
-    def put(self, shape: Shape, kernel: Any) -> None:
+    def put(self, shape: ExactSizeKey, kernel: Any) -> None:
         """Makes a kernel reachable."""
 
-    def drop(self, shape: Shape) -> None:
+    def drop(self, shape: ExactSizeKey) -> None:
         """Makes it unreachable."""
 
 
@@ -118,10 +118,10 @@ class Specials:
         self, compile_it: Callable[[BatchReduceGemm], Any], published: Published | None = None
     ) -> None:
         self._compile, self._published = compile_it, published
-        self._counts: OrderedDict[Shape, int] = OrderedDict()
-        self._kernels: OrderedDict[Shape, Any] = OrderedDict()
+        self._counts: OrderedDict[ExactSizeKey, int] = OrderedDict()
+        self._kernels: OrderedDict[ExactSizeKey, Any] = OrderedDict()
 
-    def find(self, shape: Shape, products: int) -> Any | None:
+    def find(self, shape: ExactSizeKey, products: int) -> Any | None:
         """The kernel of a shape, None until it would repay its compilation; counts these products.
 
         Also None while another thread holds the lock, most likely to compile: the general kernel gives the

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.ir.nodes import (
-    DOT_SUMS,
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
-    Buffer,
     Compare,
     Constant,
     Expression,
     FirstElse,
-    If,
-    Let,
-    Loop,
     Name,
     Relation,
     Scalar,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.ir.nodes import (
+    DOT_SUMS,
+    Buffer,
+    If,
+    Let,
+    Loop,
     Slice,
     Space,
     Statement,
     Tile,
     TileEpilogue,
     TileForm,
-    maximum,
-    minimum,
-    roundup,
 )
 from tilewright.machine.isa import SUMS_OF_A_CHAIN
 from tilewright.macro.blocking import SUMS_ROWS

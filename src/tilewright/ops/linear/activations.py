@@ -70,11 +70,11 @@ class QuantizedRows(Grouped):
         if q.dtype != np.int8 or q.ndim < 1:
             reason = f"it is {q.dtype} of {q.ndim} dimensions, not int8 of at least one"
             raise InvalidOperand(name="q", reason=reason)
-        scales = _numbers(self.scales, "scales", q.shape[:-1], np.float32)
+        scales = _per_row(self.scales, "scales", q.shape[:-1], np.float32)
         sums = (
             np.asarray(q.sum(axis=-1, dtype=np.int32))
             if self.sums is None
-            else _numbers(self.sums, "sums", q.shape[:-1], np.int32)
+            else _per_row(self.sums, "sums", q.shape[:-1], np.int32)
         )
         set_fields(self, q=np.ascontiguousarray(q), scales=scales, sums=sums)
 
@@ -93,8 +93,8 @@ class QuantizedRows(Grouped):
         return found if dtype is None else found.astype(dtype)
 
 
-def _numbers(value: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Numbers of rows, one for each."""
+def _per_row(value: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    """An array with one number for each row of q."""
     found = check_numbers(as_array(value, name), name)
     if found.shape != shape:
         raise ScaleShape(name=name, found=found.shape, required=shape, each="row of q")
@@ -145,7 +145,7 @@ def quantize_rows(x: ArrayLike) -> QuantizedRows:
 
 
 def _steps(along: Along | None, activation: str | None) -> Epilogue:
-    """From sums of q · u to the result: the middle of u taken off, scales, a bias, an activation."""
+    """The epilogue of sums of q · u: subtract the middle of u, scale, add a bias, apply an activation."""
     steps: list[Step] = [Bias(Along.ROW, I32), Scale(Along.ROW, F32), Scale(Along.COLUMN, F32)]
     if along is not None:
         steps.append(Bias(along, F32))
@@ -197,7 +197,7 @@ def matmul(
 ) -> Array:
     """activation(x @ packed + bias): exact sums of integers, scaled and rounded once; see `tw.matmul`.
 
-    All leading axes are one: a tall matrix of rows.
+    All leading axes are fused: x is one tall matrix of rows.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def matmul(
     vectors, along = [], None
     if bias is not None:
         vector, along = bias_of(bias, shapes.result, (x.q.ndim == 1, False))
-        if along is Along.ROW:  # one for each row of the last two axes
+        if along is Along.ROW:  # an element for each row of the last two axes
             vector = np.broadcast_to(vector[:, 0], shapes.result[:-1]).reshape(-1, 1)
         vectors = [vector]
     kernel, tiles, columns = _route(packed, c, along, activation)
@@ -230,12 +230,12 @@ def matmul(
     target = out if direct and out is not None else new_array(shapes.result, c.numpy)
     if target.size:
         assert x.sums is not None
-        taken = new_array((x.sums.size, 1), np.int32)
-        numpy_call(np.multiply, x.sums.reshape(-1, 1), np.int32(-_MIDDLE), taken)
-        steps = (taken, x.scales.reshape(-1, 1), columns, *vectors)
-        sizes = (len(taken), shapes.n, shapes.k)
-        rows = x.q.reshape(len(taken), shapes.k)
-        results = target if target.ndim == 2 else target.reshape(len(taken), shapes.n)
+        offsets = new_array((x.sums.size, 1), np.int32)
+        numpy_call(np.multiply, x.sums.reshape(-1, 1), np.int32(-_MIDDLE), offsets)
+        steps = (offsets, x.scales.reshape(-1, 1), columns, *vectors)
+        sizes = (len(offsets), shapes.n, shapes.k)
+        rows = x.q.reshape(len(offsets), shapes.k)
+        results = target if target.ndim == 2 else target.reshape(len(offsets), shapes.n)
         with kernel.pool.block() as scratch:
             kernel.run_packed([rows, tiles, results], sizes, (1, 0), scratch, steps)
     if out is None:

@@ -35,7 +35,7 @@ from tilewright.ops.gemm.operands import (
     result_dtype,
     wanted_dtype,
 )
-from tilewright.ops.linear.kernel import PackedGemmKernel, Wish, find_route
+from tilewright.ops.linear.kernel import PackedGemmKernel, RouteKey, find_route
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.preparing import importing, once
 from tilewright.recorder import Grouped
@@ -97,20 +97,20 @@ def matmul(
     if packed.form.weights is not None:
         weights = _quantised_weights()
         given = None if out is None else check_array(out)
-        wanted = weights.Wish(given, dtype, alpha, beta, bias, activation)
-        return cast("Array", weights.matmul(array, packed, wanted))
+        request = weights.ProductRequest(given, dtype, alpha, beta, bias, activation)
+        return cast("Array", weights.matmul(array, packed, request))
     given = None if out is None else check_array(out)
     first, second = (array.shape, packed.shape) if side == "b" else (packed.shape, array.shape)
     shapes = product_shapes(first, second)
-    wish = Wish(array.dtype, None, None, activation)
+    route_key = RouteKey(array.dtype, None, None, activation)
     if dtype is not None or given is not None:
-        wish = wish._replace(computed=result_dtype(array, np.empty(0, packed.dtype), given, dtype))
+        route_key = route_key._replace(computed=result_dtype(array, np.empty(0, packed.dtype), given, dtype))
     vectors = []
     if bias is not None:
         vector, along = bias_of(bias, shapes.result, (len(first) == 1, len(second) == 1))
         vectors.append(vector)
-        wish = wish._replace(along=along)
-    route = find_route(packed, wish)
+        route_key = route_key._replace(along=along)
+    route = find_route(packed, route_key)
     kernel, acc = route.kernel, route.kernel.types.acc
     alpha, beta = factor(alpha, "alpha", acc), factor(beta, "beta", acc)
     if given is None and beta != 0:

@@ -222,8 +222,8 @@ class Route(NamedTuple):
     beside: tuple[Array, ...] = ()
 
 
-class Wish(NamedTuple):
-    """A requested product with a packed matrix: the keys of `PackedMatrix.routes`.
+class RouteKey(NamedTuple):
+    """A kind of product with a packed matrix: the keys of `PackedMatrix.routes`.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ class Wish(NamedTuple):
     activation: str | None = None
 
 
-def find_route(packed: PackedMatrix, wish: Wish) -> Route:
+def find_route(packed: PackedMatrix, route_key: RouteKey) -> Route:
     """The kernel for the product of an operand of some type with a packed one.
 
     Raises
@@ -247,14 +247,14 @@ def find_route(packed: PackedMatrix, wish: Wish) -> Route:
     ForeignPacked : if this host uses other tiles.
     StepDtype, InvalidChoice : if an activation is undefined for the sums' type, or unknown.
     """
-    route = cast("Route | None", packed.routes.get(wish))
+    route = cast("Route | None", packed.routes.get(route_key))
     if route is None:  # finding one takes longer than small products do
-        route = packed.routes[wish] = _find_route(packed, wish)
+        route = packed.routes[route_key] = _find_route(packed, route_key)
     return route
 
 
-def _find_route(packed: PackedMatrix, wish: Wish) -> Route:
-    form, other, computed = packed.form, wish.other, wish.computed
+def _find_route(packed: PackedMatrix, route_key: RouteKey) -> Route:
+    form, other, computed = packed.form, route_key.other, route_key.computed
     role, fallback = form.role, form.other.numpy
     native = other.newbyteorder("=")
     for kind in (native, fallback):
@@ -264,7 +264,7 @@ def _find_route(packed: PackedMatrix, wish: Wish) -> Route:
             result = promoted_dtype(kind, packed.dtype) if computed is None else computed
             if result is None:
                 raise no_common_dtype(kind, packed.dtype)
-            activation = activation_of(wish.activation, result)
+            activation = activation_of(route_key.activation, result)
             signed = activation is not None and kind_of(result) == "i"
             types = _types(role, kind, packed.dtype, result, signed=signed)
         except UnsupportedDtype:
@@ -275,7 +275,7 @@ def _find_route(packed: PackedMatrix, wish: Wish) -> Route:
         panels = panel_form(types, role, host_machine())
         if stored == form.dtype and panels == form.panels:
             operand = types.b if role is Role.A else types.a
-            epilogue = matmul_epilogue(wish.along, activation)
+            epilogue = matmul_epilogue(route_key.along, activation)
             epilogue.typed(types.sums, types.c)  # refuses steps without a meaning on the sums
             kernel = packed_kernel(types, role, epilogue)
             return Route(kernel, operand.numpy, types.sums.numpy, types.c.numpy)

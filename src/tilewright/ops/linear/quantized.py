@@ -71,18 +71,18 @@ def weight_types(x: Array, packed: PackedMatrix, wanted: np.dtype[Any] | None) -
     return a, a if wanted is None or wanted == a.numpy else F32
 
 
-def weight_route(packed: PackedMatrix, x: Array, wish: packed_gemm.Wish) -> Route:
+def weight_route(packed: PackedMatrix, x: Array, route_key: packed_gemm.RouteKey) -> Route:
     """The kernel for x and a quantised weight; see `linear.kernel.find_route` for other packed matrices."""
     weights = packed.form.weights
     assert weights is not None
-    types = a, c = weight_types(x, packed, wish.computed)
-    kernel = weight_kernel(weights, types, matmul_epilogue(wish.along, wish.activation))
+    types = a, c = weight_types(x, packed, route_key.computed)
+    kernel = weight_kernel(weights, types, matmul_epilogue(route_key.along, route_key.activation))
     beside = tuple(packed.vectors[name] for name in weights.vectors)
     return Route(kernel, a.numpy, F32.numpy, c.numpy, beside)
 
 
-class Wish(NamedTuple):
-    """A requested product with a weight, apart from its operands."""
+class ProductRequest(NamedTuple):
+    """The arguments of a product with a quantised weight, without its operands."""
 
     out: Array | None
     dtype: np.dtype[Any] | None
@@ -92,7 +92,7 @@ class Wish(NamedTuple):
     activation: str | None
 
 
-def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
+def matmul(x: Array, packed: PackedMatrix, request: ProductRequest) -> Array:
     """activation(alpha · x @ packed + beta · out + bias): see `tilewright.matmul`.
 
     bfloat16 is multiplied as such, other types that fit float32 as float32; the result has that type, or
@@ -105,21 +105,24 @@ def matmul(x: Array, packed: PackedMatrix, wish: Wish) -> Array:
     ForeignPacked : if the weight's panels have another width.
     """
     assert packed.form.weights is not None
-    given, asked = wish.out, wish.dtype if wish.dtype is not None or wish.out is None else wish.out.dtype
+    given, asked = (
+        request.out,
+        request.dtype if request.dtype is not None or request.out is None else request.out.dtype,
+    )
     types = a, c = weight_types(x, packed, None if asked is None else asked.newbyteorder("="))
-    if wish.dtype is not None and wish.dtype != c.numpy:
-        raise InvalidChoice(name="dtype", found=wish.dtype, allowed=f"{a.name}, {F32.name}")
+    if request.dtype is not None and request.dtype != c.numpy:
+        raise InvalidChoice(name="dtype", found=request.dtype, allowed=f"{a.name}, {F32.name}")
     shapes = product_shapes(x.shape, packed.shape)
-    factors = (factor(wish.alpha, "alpha", F32), factor(wish.beta, "beta", F32))
+    factors = (factor(request.alpha, "alpha", F32), factor(request.beta, "beta", F32))
     if given is None and factors[1] != 0:
-        raise MissingOut(function="matmul", beta=wish.beta)
+        raise MissingOut(function="matmul", beta=request.beta)
     if given is not None:
         check_out(given, shapes.result, c.numpy)
     vectors, along = [], None
-    if wish.bias is not None:
-        vector, along = bias_of(wish.bias, shapes.result, (x.ndim == 1, False))
+    if request.bias is not None:
+        vector, along = bias_of(request.bias, shapes.result, (x.ndim == 1, False))
         vectors = [vector]
-    kernel = _kernel_of(packed, types, along, wish.activation)
+    kernel = _kernel_of(packed, types, along, request.activation)
     avoid = [] if given is None else [given]
     vectors = [bias_matrix(vector, kernel.types, c.numpy, avoid) for vector in vectors]
     operand = contiguous(as_operand(x, a.numpy, "a"))

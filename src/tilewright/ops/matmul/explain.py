@@ -22,12 +22,7 @@ from tilewright.compiler.explanation import (
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Compilation
 from tilewright.errors import TilewrightError, UnsupportedArgument, shown
-from tilewright.ir.nodes import (
-    Pack,
-    Program,
-    Statement,
-    TileMatmul,
-)
+from tilewright.ir.nodes import Pack, Program, Statement, TileMatmul
 from tilewright.ir.trace import Trace, trace
 from tilewright.ops.gemm.call import PreparedProduct, prepare
 from tilewright.ops.gemm.epilogue_operands import activation_word
@@ -40,7 +35,7 @@ from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE
 from tilewright.ops.gemm.product_nest import SCALARS
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, fit
 from tilewright.ops.linear.activations import QuantizedRows
-from tilewright.ops.linear.kernel import Wish, find_route
+from tilewright.ops.linear.kernel import RouteKey, find_route
 from tilewright.ops.linear.quantized import weight_route
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.spec.arguments import real_number
@@ -122,8 +117,12 @@ def explain_packed(a: Any, b: Any, options: dict[str, Any]) -> Explanation:
         raise UnsupportedArgument(name="sums", value=shown(options["sums"]), remedy=remedy)
     array = as_array(other, "b" if packed is a else "a")
     along = None if options.get("bias") is None else Along.COLUMN
-    wish = Wish(array.dtype, None, along, activation_word(options.get("activation")))
-    route = find_route(packed, wish) if packed.form.weights is None else weight_route(packed, array, wish)
+    route_key = RouteKey(array.dtype, None, along, activation_word(options.get("activation")))
+    route = (
+        find_route(packed, route_key)
+        if packed.form.weights is None
+        else weight_route(packed, array, route_key)
+    )
     kernel = route.kernel
     first, second = (array.shape, packed.shape) if packed is b else (packed.shape, array.shape)
     shapes = product_shapes(first, second)

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import math
 
-from tilewright.ir.nodes import (
-    Buffer,
+from tilewright.ir.expressions import (
     Constant,
     Expression,
     FirstElse,
+    Name,
+    Scalar,
+    Unless,
+    ceildiv,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.ir.nodes import (
+    Buffer,
     Let,
     Loop,
-    Name,
     Pack,
     Program,
-    Scalar,
     Slice,
     Space,
     Statement,
     Tile,
     TileMatmul,
     UnaryMap,
-    Unless,
-    ceildiv,
-    maximum,
-    minimum,
-    roundup,
 )
 from tilewright.ir.primitives.budget import Spend
 from tilewright.machine.isa import Isa, TileFma

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.ir.nodes import Buffer, Constant, Name, Pack, Program, Slice, Space
+from tilewright.ir.expressions import Constant, Name
+from tilewright.ir.nodes import Buffer, Pack, Program, Slice, Space
 from tilewright.macro.packing import PanelForm
 from tilewright.ops.packing.problem import Packing
 

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.ir.nodes import (
-    ADJACENT,
-    Buffer,
-    Constant,
-    Expression,
-    Name,
-    Program,
-    Slice,
-    Space,
-    ceildiv,
-    minimum,
-)
+from tilewright.ir.expressions import ADJACENT, Constant, Expression, Name, ceildiv, minimum
+from tilewright.ir.nodes import Buffer, Program, Slice, Space
 from tilewright.ir.primitives.rotary import RotateRows
 from tilewright.macro.partition import THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.ops.rotary.cut import RotaryCut

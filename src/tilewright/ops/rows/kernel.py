@@ -76,7 +76,7 @@ class Prepared(NamedTuple):
         return self.out
 
 
-class Runnable(Protocol[T_co]):
+class _Runnable(Protocol[T_co]):
     """A validated call: `Prepared`, or one with more results."""
 
     def run(self) -> T_co:
@@ -92,7 +92,7 @@ class Request(NamedTuple, Generic[T]):
     threads : maximum number of threads of the call.
     """
 
-    prepare: Callable[[], Runnable[T]]
+    prepare: Callable[[], _Runnable[T]]
     threads: int | None
 
 

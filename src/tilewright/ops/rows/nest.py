@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from tilewright.errors import InvalidSize
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
-    Buffer,
     Compare,
     Constant,
     Expression,
-    If,
-    Loop,
     Name,
-    Program,
     Relation,
     Scalar,
-    Slice,
-    Space,
-    Statement,
     ceildiv,
     maximum,
     minimum,
 )
+from tilewright.ir.nodes import Buffer, If, Loop, Program, Slice, Space, Statement
 from tilewright.ir.primitives.rows import (
     PAIR,
     STATES,

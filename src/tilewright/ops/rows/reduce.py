@@ -1,4 +1,4 @@
-"""sum, mean, max and min of any arrays along axes: checks, results, overlap; ends in kernels."""
+"""Reductions along axes (sum, mean, max, min, factors of norms): checks, results, overlap, kernel calls."""
 
 from __future__ import annotations
 
@@ -22,8 +22,14 @@ from tilewright.spec.arguments import check_flag
 from tilewright.spec.dtype import FUNCTION_DTYPES, find_numpy_dtype
 from tilewright.spec.row_functions import RowOp
 
+#: NumPy's kinds of truth values, signed and unsigned integers.
+_INTEGER_KINDS = "biu"
+
+#: Number of integers up to which converting all of them is faster than a call of NumPy's reductions.
+_FEW = 1 << 12
+
 #: Results of reductions over no elements.
-_OF_NOTHING = {
+_EMPTY_RESULTS = {
     RowOp.SUM: 0.0,
     RowOp.MEAN: np.nan,
     RowOp.INVERSE_DEVIATION: np.nan,
@@ -31,7 +37,7 @@ _OF_NOTHING = {
 }
 
 #: NumPy's reductions of integers and truth values, which have no kernel.
-_OF_INTEGERS = {RowOp.SUM: np.add.reduce, RowOp.MAX: np.maximum.reduce, RowOp.MIN: np.minimum.reduce}
+_NUMPY_REDUCTIONS = {RowOp.SUM: np.add.reduce, RowOp.MAX: np.maximum.reduce, RowOp.MIN: np.minimum.reduce}
 
 
 def prepare_reduction(
@@ -65,27 +71,22 @@ def prepare_reduction(
         target = new_array(shape, dtype)
     scalar = given is None and not shape
     if not array.size and target.size:
-        if op not in _OF_NOTHING:
+        if op not in _EMPTY_RESULTS:
             raise EmptyReduction(function=op.value, axes=along, shape=array.shape)
-        return Prepared(array, target, given, None, partial(_fill, target, _OF_NOTHING[op]), scalar)
+        return Prepared(array, target, given, None, partial(_fill, target, _EMPTY_RESULTS[op]), scalar)
     if not array.size:
         return Prepared(array, target, given, None)
     if not along and (array.ndim or dtype.kind in _INTEGER_KINDS):
         return Prepared(array, target, given, None, partial(copy_to, target, array, "unsafe"), scalar)
     if dtype.kind in _INTEGER_KINDS:
-        moved = partial(_of_integers, op, array, target, along)
+        moved = partial(_reduce_integers, op, array, target, along)
         return Prepared(array, target, given, None, moved, scalar)
     plan = _plan(array, target, along)
     if plan is not None:
         return Prepared(array, target, given, _call(op, array, target, plan, scalars), None, scalar)
-    return Prepared(array, target, given, None, partial(_moved, op, array, target, along, scalars), scalar)
-
-
-#: Truth values, signed and unsigned integers.
-_INTEGER_KINDS = "biu"
-
-#: Integers up to which it takes less time to convert them all than to call NumPy's reductions.
-_FEW = 1 << 12
+    return Prepared(
+        array, target, given, None, partial(_run_on_copy, op, array, target, along, scalars), scalar
+    )
 
 
 def _operand(op: RowOp, x: Any) -> tuple[Array, np.dtype[Any]]:
@@ -119,16 +120,16 @@ def _operand_as(op: RowOp, x: Any, wanted: Any) -> tuple[Array, np.dtype[Any]]:
 
 
 def _axes(op: RowOp, axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes that are reduced: all without a choice, none of an empty tuple."""
+    """The axes that are reduced: all by default, none for an empty tuple."""
     if axis is None:
         return tuple(range(ndim))
     return () if type(axis) is tuple and not axis else check_axes(op.value, axis, ndim)
 
 
-def _of_integers(op: RowOp, x: Array, target: Array, along: tuple[int, ...]) -> None:
-    """Sums of 64-bit integers by the kernels of einsum, and extrema of a few narrow ones as floats.
+def _reduce_integers(op: RowOp, x: Array, target: Array, along: tuple[int, ...]) -> None:
+    """Reduce integers: sums of 64 bits by the kernels of einsum, extrema of a few narrow ones as floats.
 
-    Everything else by NumPy's loops in C.
+    NumPy's loops compute everything else.
     """
     few = x.size <= _FEW
     if op is RowOp.SUM:
@@ -147,11 +148,11 @@ def _of_integers(op: RowOp, x: Array, target: Array, along: tuple[int, ...]) -> 
             return
     elif few and x.itemsize < np.float64(0).itemsize:
         found = new_array(target.shape, np.float64)
-        _of_floats(op, copied(x, np.float64), found, along)
+        _reduce_floats(op, copied(x, np.float64), found, along)
         copy_to(target, found, "unsafe")
         return
     whole = target.ndim == x.ndim
-    numpy_call(_OF_INTEGERS[op], x, along, target.dtype, target, whole)
+    numpy_call(_NUMPY_REDUCTIONS[op], x, along, target.dtype, target, whole)
 
 
 def _fill(target: Array, value: float) -> None:
@@ -159,10 +160,10 @@ def _fill(target: Array, value: float) -> None:
     copy_to(target, constant(np.asarray(value, target.dtype)))
 
 
-def _steps(numbers: Array, ndim: int, along: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of the numbers by the axes of what they are of; 0 along rows."""
-    kept = numbers.ndim == ndim
-    strides = iter(numbers.strides)
+def _steps(results: Array, ndim: int, along: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of the results, one for each axis of the operand; 0 along reduced axes."""
+    kept = results.ndim == ndim
+    strides = iter(results.strides)
     found = []
     for axis in range(ndim):
         if axis in along:
@@ -174,29 +175,29 @@ def _steps(numbers: Array, ndim: int, along: tuple[int, ...]) -> tuple[int, ...]
     return tuple(found)
 
 
-def _plan(x: Array, numbers: Array, along: tuple[int, ...]) -> LinePlan | None:
-    """How a kernel walks the arrays; None where x has to be copied first."""
-    return plan_numbers(x.itemsize, x.shape, x.strides, _steps(numbers, x.ndim, along), along)
+def _plan(x: Array, results: Array, along: tuple[int, ...]) -> LinePlan | None:
+    """How a kernel traverses the arrays; None if x has to be copied first."""
+    return plan_numbers(x.itemsize, x.shape, x.strides, _steps(results, x.ndim, along), along)
 
 
-def _of_floats(op: RowOp, x: Array, numbers: Array, along: tuple[int, ...]) -> None:
-    """The kernel on arrays of floats, in place if it can walk them."""
-    plan = _plan(x, numbers, along)
+def _reduce_floats(op: RowOp, x: Array, results: Array, along: tuple[int, ...]) -> None:
+    """Reduce floats: the kernel on the arrays themselves if it can traverse them, or else on a copy."""
+    plan = _plan(x, results, along)
     if plan is None:
-        _moved(op, x, numbers, along)
+        _run_on_copy(op, x, results, along)
     else:
-        _call(op, x, numbers, plan).run()
+        _call(op, x, results, plan).run()
 
 
-def _call(op: RowOp, x: Array, numbers: Array, plan: LinePlan, scalars: Sequence[float] = ()) -> RowCall:
-    """The kernel on arrays that it can walk."""
-    return RowCall(kernel_of(op, x.dtype, plan.layout), [x, numbers], plan.sizes, plan.elements, scalars)
+def _call(op: RowOp, x: Array, results: Array, plan: LinePlan, scalars: Sequence[float] = ()) -> RowCall:
+    """A call of the kernel on arrays that it can traverse."""
+    return RowCall(kernel_of(op, x.dtype, plan.layout), [x, results], plan.sizes, plan.elements, scalars)
 
 
-def _moved(
-    op: RowOp, x: Array, numbers: Array, along: tuple[int, ...], scalars: Sequence[float] = ()
+def _run_on_copy(
+    op: RowOp, x: Array, results: Array, along: tuple[int, ...], scalars: Sequence[float] = ()
 ) -> None:
-    """The kernel on a copy whose rows are contiguous, into an array of contiguous numbers."""
+    """Run the kernel on a copy with contiguous rows, and copy its contiguous results."""
     rest = [axis for axis in range(x.ndim) if axis not in along]
     rows = contiguous(x.transpose(*rest, *along))
     found = new_array(tuple(x.shape[axis] for axis in rest), x.dtype)
@@ -204,4 +205,4 @@ def _moved(
     plan = _plan(rows, found, last)
     assert plan is not None
     _call(op, rows, found, plan, scalars).run()
-    copy_to(numbers, found.reshape(numbers.shape))
+    copy_to(results, found.reshape(results.shape))

@@ -3,20 +3,8 @@
 from __future__ import annotations
 
 from tilewright.errors import InvalidSize
-from tilewright.ir.nodes import (
-    Buffer,
-    Constant,
-    Expression,
-    Loop,
-    Name,
-    Program,
-    Slice,
-    Space,
-    Statement,
-    ceildiv,
-    maximum,
-    minimum,
-)
+from tilewright.ir.expressions import Constant, Expression, Name, ceildiv, maximum, minimum
+from tilewright.ir.nodes import Buffer, Loop, Program, Slice, Space, Statement
 from tilewright.ir.primitives.products import SIDE_BYTES, MultiplyRows, SumProducts
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import TASK_ELEMENTS, TASK_UNIT, THREAD_TASKS, bounded, parallel, share, tasks

@@ -38,7 +38,7 @@ class Axis(NamedTuple):
     step_b: int
 
 
-class Move(NamedTuple):
+class TransposePlan(NamedTuple):
     """A permutation in terms of kernels: rows × columns of words, over outer axes.
 
     word : bytes that are moved as one element.
@@ -93,7 +93,7 @@ def _widened(word: int, axes: list[Axis]) -> tuple[int, list[Axis]]:
 @lru_cache(maxsize=_PLANS)
 def plan_move(
     size: int, lengths: tuple[int, ...], steps_a: tuple[int, ...], steps_b: tuple[int, ...]
-) -> Move:
+) -> TransposePlan:
     """Plan the copy of `size`-byte items from A to B; axes in any order, none of length 0.
 
     Examples
@@ -109,15 +109,17 @@ def plan_move(
     if axes:
         word, axes = _widened(word, axes)
     if not axes:
-        return Move(word, Axis(1, word, word), Axis(1, word, word), ())
+        return TransposePlan(word, Axis(1, word, word), Axis(1, word, word), ())
     inner_b = axes[-1]
     inner_a = min(axes, key=lambda axis: abs(axis.step_a))
     rest = [axis for axis in axes if axis not in (inner_a, inner_b)]
     if inner_a is not inner_b:
-        return Move(word, inner_a, inner_b, tuple(reversed(rest)))
+        return TransposePlan(word, inner_a, inner_b, tuple(reversed(rest)))
     # The same axis is innermost in both: columns of copies; the longest other axis has the fewest calls.
     columns = max(rest, key=lambda axis: axis.length, default=Axis(1, word, word))
-    return Move(word, inner_a, columns, tuple(axis for axis in reversed(rest) if axis is not columns))
+    return TransposePlan(
+        word, inner_a, columns, tuple(axis for axis in reversed(rest) if axis is not columns)
+    )
 
 
 #: The kernels of this process, by the bytes of an element.
@@ -136,12 +138,12 @@ def move_kernel(word: int) -> UnaryKernel:
 @lru_cache(maxsize=_PLANS)
 def _record(size: int, lengths: tuple[int, ...], steps_a: tuple[int, ...], steps_b: tuple[int, ...]) -> Any:
     """A move as the compiled walk reads it."""
-    move = plan_move(size, lengths, steps_a, steps_b)
-    word, rows, columns = move.word, move.rows, move.columns
+    plan = plan_move(size, lengths, steps_a, steps_b)
+    word, rows, columns = plan.word, plan.rows, plan.columns
     steps = (rows.step_a, columns.step_a, rows.step_b, columns.step_b)
     arguments = (*(step // word for step in steps), rows.length, columns.length)
     kernel = move_kernel(word)
-    record = strided_loop_record(kernel.address, arguments, move.outer)
+    record = strided_loop_record(kernel.address, arguments, plan.outer)
     record.kernel = kernel  # the address is good for as long as the kernel lives
     return record
 
@@ -212,10 +214,10 @@ def _move_in_pieces(source: Array, target: Array) -> None:
     """
     not_repeatable("a large array is moved in pieces")
     size = source.itemsize
-    move = plan_move(size, source.shape, source.strides, target.strides)
-    blocks = move_kernel(move.word).blocking
-    most = max(PIECE_BYTES, blocks.stream_from * move.word) // size
-    whole_lines = move.rows.step_b % blocks.line_bytes == 0
+    plan = plan_move(size, source.shape, source.strides, target.strides)
+    blocks = move_kernel(plan.word).blocking
+    most = max(PIECE_BYTES, blocks.stream_from * plan.word) // size
+    whole_lines = plan.rows.step_b % blocks.line_bytes == 0
     order = source.strides if whole_lines else target.strides
     for part in pieces(source.shape, order, most):
         a, b = source[part], target[part]

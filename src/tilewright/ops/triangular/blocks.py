@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.ir.nodes import Constant, Expression, Let, Loop, Name, Statement, maximum, minimum
+from tilewright.ir.expressions import Constant, Expression, Name, maximum, minimum
+from tilewright.ir.nodes import Let, Loop, Statement
 from tilewright.macro.blocking import SUMS_ROWS
 from tilewright.macro.partition import LEAST_TILES, ROW_TASKS, share, tasks
 from tilewright.ops.gemm.cache_blocks import balanced

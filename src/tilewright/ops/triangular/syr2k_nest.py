@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
-    Buffer,
     Compare,
     Constant,
     Expression,
     FirstElse,
-    If,
-    Let,
-    Loop,
     Name,
-    Program,
     Relation,
     Scalar,
-    Slice,
-    Space,
-    Statement,
-    TileEpilogue,
-    TileMatmul,
     Unless,
     ceildiv,
     maximum,
     minimum,
     roundup,
+)
+from tilewright.ir.nodes import (
+    Buffer,
+    If,
+    Let,
+    Loop,
+    Program,
+    Slice,
+    Space,
+    Statement,
+    TileEpilogue,
+    TileMatmul,
 )
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine

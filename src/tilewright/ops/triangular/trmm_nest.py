@@ -5,30 +5,32 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
-    Buffer,
     Compare,
     Constant,
     Expression,
+    Name,
+    Relation,
+    Scalar,
+    Unless,
+    maximum,
+    minimum,
+    roundup,
+)
+from tilewright.ir.nodes import (
+    Buffer,
     If,
     Let,
     Loop,
-    Name,
     Program,
-    Relation,
-    Scalar,
     Slice,
     Space,
     Statement,
     TileEpilogue,
     TileMatmul,
     UnaryMap,
-    Unless,
-    maximum,
-    minimum,
-    roundup,
 )
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine

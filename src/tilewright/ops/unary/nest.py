@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from tilewright.errors import InvalidSize
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
-    Buffer,
     Compare,
     Constant,
     Expression,
-    If,
     Lead,
-    Let,
-    Loop,
     Name,
-    Program,
     Relation,
-    Slice,
-    Space,
-    Statement,
-    Traffic,
-    UnaryMap,
     maximum,
     minimum,
     roundup,
 )
+from tilewright.ir.nodes import Buffer, If, Let, Loop, Program, Slice, Space, Statement, Traffic, UnaryMap
 from tilewright.machine.machine import Machine
 from tilewright.ops.unary.problem import Unary
 from tilewright.records import dataclass

@@ -34,7 +34,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Frame:
+class PlotArea:
     """Where a chart draws: sizes in pixels, margins, and ranges of both axes.
 
     Attributes
@@ -78,30 +78,32 @@ def line_chart(
     narrow = width < 600
     right = 152 if narrow else 166
     top = max((y for one in series for _, y in one.points), default=1.0)
-    frame = Frame(width, 300 if narrow else 380, (min(ticks), max(ticks)), (0.0, max(1.0, 1.05 * top)), right)
-    parts = [*_grid(frame, ticks, [part / 4 for part in range(5)], x_title, lambda value: f"{value:.0%}")]
+    area = PlotArea(
+        width, 300 if narrow else 380, (min(ticks), max(ticks)), (0.0, max(1.0, 1.05 * top)), right
+    )
+    parts = [*_grid(area, ticks, [part / 4 for part in range(5)], x_title, lambda value: f"{value:.0%}")]
     parts.append(f'<text class="axis" x="4" y="14">{escape(y_title)}</text>')
     ends = []
     for number, one in enumerate(series):
-        path = " L".join(f"{frame.x(x):.1f} {frame.y(y):.1f}" for x, y in one.points)
+        path = " L".join(f"{area.x(x):.1f} {area.y(y):.1f}" for x, y in one.points)
         ours = " ours" if number == 0 else ""
         dash = DASHES[number % len(DASHES)]
         parts.append(f'<path class="line{ours}" stroke-dasharray="{dash}" d="M{path}"/>')
         parts += [
-            _mark(frame, number, x, y, f"{one.name}, {x:g}: {y:.0%}", ours=number == 0) for x, y in one.points
+            _mark(area, number, x, y, f"{one.name}, {x:g}: {y:.0%}", ours=number == 0) for x, y in one.points
         ]
-        ends.append((frame.y(one.points[-1][1]), frame.x(one.points[-1][0]), number, one.name))
-    parts += _labels(frame, sorted(ends))
-    return _svg(frame, parts, f"{y_title} over {x_title}")
+        ends.append((area.y(one.points[-1][1]), area.x(one.points[-1][0]), number, one.name))
+    parts += _labels(area, sorted(ends))
+    return _svg(area, parts, f"{y_title} over {x_title}")
 
 
-def _labels(frame: Frame, ends: Sequence[tuple[float, float, int, str]]) -> Iterator[str]:
+def _labels(area: PlotArea, ends: Sequence[tuple[float, float, int, str]]) -> Iterator[str]:
     """Names beside the ends of lines, moved apart where they would overlap."""
-    last = frame.height - frame.bottom - LABEL_HEIGHT * (len(ends) - 1)
+    last = area.height - area.bottom - LABEL_HEIGHT * (len(ends) - 1)
     at = -math.inf
     for index, (wanted, x, number, name) in enumerate(ends):
-        at = max(at + LABEL_HEIGHT, min(wanted, last + LABEL_HEIGHT * index), frame.top + 4)
-        edge = frame.width - frame.right
+        at = max(at + LABEL_HEIGHT, min(wanted, last + LABEL_HEIGHT * index), area.top + 4)
+        edge = area.width - area.right
         ours = " ours" if number == 0 else ""
         yield f'<path class="leader" d="M{x + 6:.1f} {wanted:.1f}L{edge + 8} {at:.1f}"/>'
         yield f'<g transform="translate({edge + 16} {at:.1f})">{_shape(number, ours=number == 0)}</g>'
@@ -127,15 +129,15 @@ def roofline_chart(
     ys = [dot.gflops for dot in dots]
     x_range = (min(xs) / 1.5, max(xs) * 1.5)
     y_range = (min(ys) / 1.5, max(*ys, peak) * 1.4)
-    frame = Frame(width, 320 if narrow else 420, x_range, y_range, 14, log_y=True)
+    area = PlotArea(width, 320 if narrow else 420, x_range, y_range, 14, log_y=True)
     x_ticks = [10.0**power for power in range(-2, 5) if x_range[0] <= 10.0**power <= x_range[1]]
     y_ticks = [10.0**power for power in range(-2, 6) if y_range[0] <= 10.0**power <= y_range[1]]
-    parts = [*_grid(frame, x_ticks, y_ticks, "operations per byte", lambda value: f"{value:g}")]
+    parts = [*_grid(area, x_ticks, y_ticks, "operations per byte", lambda value: f"{value:g}")]
     parts.append('<text class="axis" x="4" y="14">GFLOPS</text>')
     for name, bandwidth in bandwidths:
         low = max(x_range[0], y_range[0] / bandwidth)
         ridge = min(peak / bandwidth, x_range[1])
-        start, end = (frame.x(low), frame.y(low * bandwidth)), (frame.x(ridge), frame.y(ridge * bandwidth))
+        start, end = (area.x(low), area.y(low * bandwidth)), (area.x(ridge), area.y(ridge * bandwidth))
         parts.append(f'<path class="roof" d="M{start[0]:.1f} {start[1]:.1f}L{end[0]:.1f} {end[1]:.1f}"/>')
         slope = math.degrees(math.atan2(end[1] - start[1], end[0] - start[0]))
         middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2 - 5)
@@ -144,46 +146,44 @@ def roofline_chart(
             f'<text class="label" text-anchor="middle" transform="translate({middle[0]:.1f} {middle[1]:.1f}) '
             f'rotate({slope:.1f})">{escape(text)}</text>'
         )
-    ridge = frame.x(max(peak / max(bandwidth for _, bandwidth in bandwidths), x_range[0]))
-    edge = frame.width - frame.right
-    parts.append(f'<path class="roof" d="M{ridge:.1f} {frame.y(peak):.1f}H{edge}"/>')
+    ridge = area.x(max(peak / max(bandwidth for _, bandwidth in bandwidths), x_range[0]))
+    edge = area.width - area.right
+    parts.append(f'<path class="roof" d="M{ridge:.1f} {area.y(peak):.1f}H{edge}"/>')
     text = f"peak: {peak:.0f} GFLOPS"
-    parts.append(
-        f'<text class="label" text-anchor="end" x="{edge}" y="{frame.y(peak) - 6:.1f}">{text}</text>'
-    )
+    parts.append(f'<text class="label" text-anchor="end" x="{edge}" y="{area.y(peak) - 6:.1f}">{text}</text>')
     for dot in sorted(dots, key=lambda one: one.is_ours):
         number = 0 if dot.is_ours else 3
-        parts.append(_mark(frame, number, dot.intensity, dot.gflops, dot.note, ours=dot.is_ours))
-    return _svg(frame, parts, "speed over operations per byte, with the rooflines")
+        parts.append(_mark(area, number, dot.intensity, dot.gflops, dot.note, ours=dot.is_ours))
+    return _svg(area, parts, "speed over operations per byte, with the rooflines")
 
 
 def _grid(
-    frame: Frame,
+    area: PlotArea,
     x_ticks: Sequence[float],
     y_ticks: Sequence[float],
     x_title: str,
     text: Callable[[float], str],
 ) -> Iterator[str]:
     """Lines, numbers and the title of the first axis; numbers that would overlap are left out."""
-    bottom, edge = frame.height - frame.bottom, frame.width - frame.right
+    bottom, edge = area.height - area.bottom, area.width - area.right
     free = -math.inf
     for x in x_ticks:
-        at = frame.x(x)
-        yield f'<path class="grid" d="M{at:.1f} {frame.top}V{bottom}"/>'
+        at = area.x(x)
+        yield f'<path class="grid" d="M{at:.1f} {area.top}V{bottom}"/>'
         if at - free > 34:
             yield f'<text class="tick" text-anchor="middle" x="{at:.1f}" y="{bottom + 16}">{x:g}</text>'
             free = at
     for y in y_ticks:
-        at = frame.y(y)
-        yield f'<path class="grid" d="M{frame.left} {at:.1f}H{edge}"/>'
-        yield f'<text class="tick" text-anchor="end" x="{frame.left - 6}" y="{at + 4:.1f}">{text(y)}</text>'
-    middle = (frame.left + edge) / 2
-    place = f'x="{middle:.1f}" y="{frame.height - 8}"'
+        at = area.y(y)
+        yield f'<path class="grid" d="M{area.left} {at:.1f}H{edge}"/>'
+        yield f'<text class="tick" text-anchor="end" x="{area.left - 6}" y="{at + 4:.1f}">{text(y)}</text>'
+    middle = (area.left + edge) / 2
+    place = f'x="{middle:.1f}" y="{area.height - 8}"'
     yield f'<text class="axis" text-anchor="middle" {place}>{escape(x_title)}</text>'
 
 
-def _mark(frame: Frame, number: int, x: float, y: float, note: str, *, ours: bool) -> str:
-    place = f"translate({frame.x(x):.1f} {frame.y(y):.1f})"
+def _mark(area: PlotArea, number: int, x: float, y: float, note: str, *, ours: bool) -> str:
+    place = f"translate({area.x(x):.1f} {area.y(y):.1f})"
     return f'<g transform="{place}"><title>{escape(note)}</title>{_shape(number, ours=ours)}</g>'
 
 
@@ -192,6 +192,6 @@ def _shape(number: int, *, ours: bool) -> str:
     return f'<path class="mark{" ours" if ours else ""}{" filled" if filled else ""}" d="{path}"/>'
 
 
-def _svg(frame: Frame, parts: Sequence[str], title: str) -> str:
-    size = f'viewBox="0 0 {frame.width} {frame.height}" width="{frame.width}" height="{frame.height}"'
+def _svg(area: PlotArea, parts: Sequence[str], title: str) -> str:
+    size = f'viewBox="0 0 {area.width} {area.height}" width="{area.width}" height="{area.height}"'
     return f'<svg {size} role="img" aria-label="{escape(title)}">{"".join(parts)}</svg>'

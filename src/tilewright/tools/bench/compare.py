@@ -56,7 +56,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """Two runs side by side; the fields are the JSON form.
 
     Attributes
@@ -87,7 +87,7 @@ class Comparison:
         return json.dumps(asdict(self), indent=1) + "\n"
 
 
-def compare(old: Results, new: Results) -> Comparison:
+def compare(old: Results, new: Results) -> RunComparison:
     """Compare two runs; the method is described at the head of this file."""
     pairs = [(row, same) for row in new.rows if (same := old.find(row.key)) is not None]
     found: list[Change] = []
@@ -103,7 +103,7 @@ def compare(old: Results, new: Results) -> Comparison:
         for one, p in zip(found, holm([one.p for one in found]), strict=True)
     ]
     beyond = [one for one in adjusted if one.p < LEVEL and abs(math.log(one.ratio)) > math.log1p(noise)]
-    return Comparison(
+    return RunComparison(
         changes=tuple(sorted(beyond, key=lambda one: -abs(math.log(one.ratio)))),
         tested=len(found),
         noise=noise,

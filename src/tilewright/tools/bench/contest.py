@@ -96,7 +96,7 @@ class MemoryPass:
 
 
 @dataclass(frozen=True)
-class Measurement:
+class ContestResult:
     """What was measured of one problem.
 
     Attributes
@@ -226,7 +226,7 @@ class Contest:
         repeat: int,
         memory: MemoryPass | None = None,
         names: Iterable[str] | None = None,
-    ) -> Measurement:
+    ) -> ContestResult:
         """Check and measure one problem in so many rounds.
 
         A peer that fails at this problem, or whose result is wrong, is left out of it; one whose process has
@@ -276,7 +276,7 @@ class Contest:
                 continue
             flops = case.flops_of(name.split()[0])
             samples[name].append(Sample(flops / taken * 1e-9, peak))
-        return Measurement(case, samples, passes, failures)
+        return ContestResult(case, samples, passes, failures)
 
     def _peak(self, case: Measured, seconds: float, highest: float) -> float:
         """The peak for the types of a case, over some seconds; `highest` is the best one so far."""

@@ -26,7 +26,7 @@ from tilewright.llvm.object_cache import generator_version
 from tilewright.machine.host import detect_host
 from tilewright.records import dataclass
 from tilewright.tools.bench.case import OperationCase
-from tilewright.tools.bench.contest import ATTEMPTS, Contest, Contestant, Measurement, MemoryPass
+from tilewright.tools.bench.contest import ATTEMPTS, Contest, Contestant, ContestResult, MemoryPass
 from tilewright.tools.bench.peers import PEERS
 from tilewright.tools.bench.results import OURS, Results, RowResult, SystemResult, read_results
 from tilewright.tools.bench.table import COMPILING, TableRow
@@ -235,7 +235,7 @@ def _measure(row: TableRow, contest: Contest, run: Run, pace: float) -> RowResul
     return _result(row, replace(found, failures=(*found.failures, *late)), names, contest)
 
 
-def _result(row: TableRow, found: Measurement, names: Mapping[str, str], contest: Contest) -> RowResult:
+def _result(row: TableRow, found: ContestResult, names: Mapping[str, str], contest: Contest) -> RowResult:
     case = row.case
     counts = "flops"
     if isinstance(case, OperationCase) and case.row.work is None:
@@ -259,7 +259,7 @@ def _result(row: TableRow, found: Measurement, names: Mapping[str, str], contest
 
 
 def _system_results(
-    row: TableRow, found: Measurement, names: Mapping[str, str], contest: Contest
+    row: TableRow, found: ContestResult, names: Mapping[str, str], contest: Contest
 ) -> Iterator[SystemResult]:
     for system, name in names.items():
         samples = found.samples.get(name, ())

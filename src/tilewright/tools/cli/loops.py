@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,45 +25,63 @@ from tilewright.loops.opt.optimise import optimise
 from tilewright.loops.opt.records import NO_ELEMENTS, OutputFormat, ProductOptions, Remark
 from tilewright.loops.splice.plan import ProductStrategy
 from tilewright.loops.splice.threads import ThreadSource
+from tilewright.records import dataclass
 from tilewright.settings import parse_bytes
 from tilewright.spec.arguments import parse_choice
 from tilewright.tools.cli import terminal
-from tilewright.tools.cli.options import group
+from tilewright.tools.cli.options import group, with_options
 from tilewright_cc.archives import is_archive
 
 optimiser, driver = group(), group()
 
-_LoopTarget = Annotated[
-    str | None,
-    typer.Option("--target", help="Target as in `emit`; by default the one each function was compiled for."),
-]
-_LoopStrategy = Annotated[
-    str, typer.Option("--strategy", help="auto, intrinsic, tiling, packing or generic.")
-]
-_L2 = Annotated[str | None, typer.Option("--l2", help="Bytes of L2 cache to block for, such as 1M.")]
-_L3 = Annotated[str | None, typer.Option("--l3", help="Bytes of L3 cache to block for.")]
-_AssumeReassociation = Annotated[
-    bool,
-    typer.Option("--assume-reassociation", help="Allow float sums to be reordered, as -ffast-math does."),
-]
-_Arena = Annotated[
-    str | None,
-    typer.Option("--arena", help="A function of the program that allocates panels, in place of malloc."),
-]
-_Threads = Annotated[
-    str,
-    typer.Option(
-        "--threads",
-        help="off; openmp: large products share the threads of the program's OpenMP; own: those of a pool.",
-    ),
-]
-_RemarksFile = Annotated[
-    Path | None,
-    typer.Option("--remarks", help="Write one line per loop nest here; - is standard error."),
-]
+
+@dataclass(frozen=True)
+class LoopOptions:
+    """The options that both commands have."""
+
+    target: Annotated[
+        str | None,
+        typer.Option(help="Target as in `emit`; by default the one each function was compiled for."),
+    ] = None
+    strategy: Annotated[str, typer.Option(help="auto, intrinsic, tiling, packing or generic.")] = "auto"
+    l2: Annotated[str | None, typer.Option("--l2", help="Bytes of L2 cache to block for, such as 1M.")] = None
+    l3: Annotated[str | None, typer.Option("--l3", help="Bytes of L3 cache to block for.")] = None
+    assume_reassociation: Annotated[
+        bool,
+        typer.Option("--assume-reassociation", help="Allow float sums to be reordered, as -ffast-math does."),
+    ] = False
+    arena: Annotated[
+        str | None,
+        typer.Option(help="A function of the program that allocates panels, in place of malloc."),
+    ] = None
+    threads: Annotated[
+        str,
+        typer.Option(
+            help="off; openmp: large products share the threads of the program's OpenMP; own: those of a "
+            "pool."
+        ),
+    ] = "off"
+    remarks: Annotated[
+        Path | None,
+        typer.Option(help="Write one line per loop nest here; - is standard error."),
+    ] = None
+
+    @property
+    def of_products(self) -> ProductOptions:
+        """How products are replaced."""
+        return ProductOptions(
+            target=None if self.target is None else resolve_target(self.target),
+            strategy=parse_choice(ProductStrategy, self.strategy, "strategy"),
+            l2_bytes=None if self.l2 is None else parse_bytes("--l2", self.l2),
+            l3_bytes=None if self.l3 is None else parse_bytes("--l3", self.l3),
+            assume_reassociation=self.assume_reassociation,
+            arena=self.arena,
+            threads=parse_choice(ThreadSource, self.threads, "threads"),
+        )
 
 
 @optimiser.command("opt")
+@with_options("loops", LoopOptions)
 def optimise_loops(
     source: Annotated[
         Path, typer.Argument(help="LLVM IR as text or bitcode, or an archive of it; - is standard input.")
@@ -76,14 +93,8 @@ def optimise_loops(
     emit: Annotated[
         str | None, typer.Option(help="ll, bc, o or s, if the file name of the output does not say.")
     ] = None,
-    target: _LoopTarget = None,
-    strategy: _LoopStrategy = "auto",
-    l2: _L2 = None,
-    l3: _L3 = None,
-    assume_reassociation: _AssumeReassociation = False,
-    arena: _Arena = None,
-    threads: _Threads = "off",
-    remarks: _RemarksFile = None,
+    *,
+    loops: LoopOptions,
     dump: Annotated[
         bool,
         typer.Option(
@@ -108,16 +119,12 @@ def optimise_loops(
     form = OutputFormat.OBJECT if archived else form_of(output, emit)
     if output == Path("-") and not form.is_text and terminal.is_terminal():
         raise BinaryToTerminal
-    options = replace(
-        _loop_options(target, strategy, l2, l3, assume_reassociation),
-        arena=arena,
-        threads=parse_choice(ThreadSource, threads, "threads"),
-    )
+    options = loops.of_products
     if archived:
         done = optimise_archive(content, options, name=str(source), forks=True)
     else:
         done = optimise(content, form, options, name=str(source), dump=dump, forks=True)
-    write_remarks(remarks, done.remarks)
+    write_remarks(loops.remarks, done.remarks)
     if output == Path("-"):
         typer.echo(done.content, nl=False)
     else:
@@ -128,44 +135,23 @@ def optimise_loops(
 
 
 @driver.command("cc", context_settings={"allow_interspersed_args": False})
+@with_options("loops", LoopOptions)
 def compile_command(
     command: Annotated[
         list[str], typer.Argument(metavar="-- COMMAND...", help="A command of clang, flang, zig or rustc.")
     ],
-    target: _LoopTarget = None,
-    strategy: _LoopStrategy = "auto",
-    l2: _L2 = None,
-    l3: _L3 = None,
-    assume_reassociation: _AssumeReassociation = False,
-    arena: _Arena = None,
-    threads: _Threads = "off",
-    remarks: _RemarksFile = None,
+    *,
+    loops: LoopOptions,
 ) -> None:
     """Run a compiler and replace matrix products by kernels.
 
     For example: tilewright cc -- clang -O3 -march=native -ffast-math prog.c -o prog -lm
     """
-    options = replace(
-        _loop_options(target, strategy, l2, l3, assume_reassociation),
-        arena=arena,
-        threads=parse_choice(ThreadSource, threads, "threads"),
-    )
-    units = UnitCompiler(options, every_nest=remarks is not None, forks=True)
+    options = loops.of_products
+    units = UnitCompiler(options, every_nest=loops.remarks is not None, forks=True)
     status = build(command, units)
-    units.write_remarks(remarks)
+    units.write_remarks(loops.remarks)
     raise typer.Exit(status)
-
-
-def _loop_options(
-    target: str | None, strategy: str, l2: str | None, l3: str | None, assume_reassociation: bool
-) -> ProductOptions:
-    return ProductOptions(
-        target=None if target is None else resolve_target(target),
-        strategy=parse_choice(ProductStrategy, strategy, "strategy"),
-        l2_bytes=None if l2 is None else parse_bytes("--l2", l2),
-        l3_bytes=None if l3 is None else parse_bytes("--l3", l3),
-        assume_reassociation=assume_reassociation,
-    )
 
 
 def _print_remarks(remarks: Sequence[Remark], *, as_json: bool) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -61,6 +65,37 @@ ModelInputs = Annotated[
         help="An input by its name, or the next one without a file; repeat it for each input.",
     ),
 ]
+
+
+def with_options(name: str, record: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command that takes a record as one parameter, whose fields become options in its place.
+
+    Parameters
+    ----------
+    name : of the parameter.
+    record : a dataclass whose fields have defaults and are annotated as parameters of commands are.
+    """
+    hints = get_type_hints(record, include_extras=True)
+    options = [
+        Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+        for one in fields(record)
+    ]
+
+    def expand(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def call(**given: Any) -> None:
+            made = record(**{option.name: given.pop(option.name) for option in options})
+            command(**given, **{name: made})
+
+        own = signature(command, eval_str=True)
+        parameters: list[Parameter] = []
+        for one in own.parameters.values():
+            parameters += options if one.name == name else [one.replace(kind=Parameter.KEYWORD_ONLY)]
+        call.__annotations__ = {one.name: one.annotation for one in parameters}
+        call.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return call
+
+    return expand
 
 
 #: The word for a value in help texts, by the type of the parameter.

@@ -1,4 +1,4 @@
-"""`tilewright tune`: constants of the models, replaced where measurements on this host are better."""
+"""`tilewright tune`: measures constants of the models on this host, and keeps those that are faster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COLUMNS = ("types", "class", "constant", "gain", "interval", "noise", "rounds",
 
 
 def new_timer(seed: int) -> KernelTimer:
-    """What measures kernels."""
+    """The timer of kernels, which tests replace."""
     return KernelTimer(seed)
 
 
@@ -107,21 +107,21 @@ def _file() -> TuningFile:
 
 
 def _run(plan: SessionPlan, file: TuningFile, timer: Timer) -> tuple[list[Outcome], bool]:
-    """Carries out a plan with a progress bar on a terminal; what came out, and whether Ctrl-C stopped it."""
+    """Carry out a plan under a progress bar: the outcomes, and whether Ctrl-C stopped it."""
     outcomes: list[Outcome] = []
     with Steps("compile", len(plan.steps), timed=True) as steps:
         session = Session(plan, file, timer, lambda share: steps.reach(len(outcomes) + share))
         try:
             for outcome in session.run():
                 outcomes.append(outcome)
-                steps.reach(len(outcomes), _described(plan, len(outcomes)))
+                steps.reach(len(outcomes), _next_step(plan, len(outcomes)))
         except KeyboardInterrupt:
             return outcomes, True
     return outcomes, False
 
 
-def _described(plan: SessionPlan, done: int) -> str:
-    """What is measured next."""
+def _next_step(plan: SessionPlan, done: int) -> str:
+    """The step that is measured next, in words."""
     if done == len(plan.steps):
         return "done"
     step = plan.steps[done]
@@ -129,7 +129,7 @@ def _described(plan: SessionPlan, done: int) -> str:
 
 
 def _print_rest(outcomes: Sequence[Outcome], *, stopped: bool, count: int) -> None:
-    """What was measured in this session, and what is left."""
+    """Print how many classes this session measured, and how many are left."""
     new = [one.finding for one in outcomes if one.is_new and one.finding is not None]
     left = sum(one.is_left for one in outcomes) + (count - len(outcomes))
     spent = sum(one.seconds for one in new)
@@ -139,7 +139,7 @@ def _print_rest(outcomes: Sequence[Outcome], *, stopped: bool, count: int) -> No
 
 
 def _print(findings: Findings, *, as_json: bool) -> None:
-    """Everything that was found, as a table or as JSON."""
+    """Print all findings, as a table or as JSON."""
     current = _current(findings)
     if as_json:
         content = {
@@ -165,7 +165,7 @@ def _print(findings: Findings, *, as_json: bool) -> None:
 
 
 def _line(types: str, finding: Finding, *, in_use: bool) -> tuple[str, ...]:
-    """One class in a table."""
+    """The table row of a class."""
     constants = ", ".join(
         f"{one.name} {one.model}" + (f" -> {one.value}" if one.value != one.model else "")
         for one in finding.constants
@@ -179,7 +179,7 @@ def _line(types: str, finding: Finding, *, in_use: bool) -> tuple[str, ...]:
 
 
 def _current(findings: Findings) -> dict[tuple[str, str], bool]:
-    """Whether the models still choose what they chose when a class was measured, for each."""
+    """For each class, whether the models still choose what they chose when it was measured."""
     machine = detect_host().machine()
     constants = {one.name: one.constants for one in CLASSES}
     found: dict[tuple[str, str], bool] = {}

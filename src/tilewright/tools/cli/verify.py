@@ -30,7 +30,7 @@ def verify(
     and with 16, with tight and with padded leading dimensions.
     """
     shapes = kernels.sample_grid(sample, 0) if sample else tuple(kernels.grid())
-    done = kernels.Progress.load(state).done
+    done = kernels.Checkpoint.load(state).done
     with Steps("verify", len(shapes), done=done, timed=True) as steps:
         found = kernels.verify_grid(state, shapes, steps.advance)
     failed = found.failed or []

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from tilewright.machine.host import detect_host
 from tilewright.progress import Steps
-from tilewright.tools.bench.compare import Comparison, compare
+from tilewright.tools.bench.compare import RunComparison, compare
 from tilewright.tools.bench.page import render_page
 from tilewright.tools.bench.peers import PEERS, find_peer, title_of
 from tilewright.tools.bench.results import OURS, Results, RowResult, read_results
-from tilewright.tools.bench.run import Progress as RunProgress
-from tilewright.tools.bench.run import Run, carry_out
+from tilewright.tools.bench.run import Progress, Run, carry_out
 from tilewright.tools.bench.table import rows
 from tilewright.tools.bench.verdicts import Verdict, verdict_of
 from tilewright.tools.cli import terminal
@@ -59,7 +58,7 @@ def run_whole(
 def _with_progress(run: Run) -> Results:
     """A bar with the time that is left; nothing where no person reads."""
     with Steps("", len(run.rows), timed=True) as steps:
-        return carry_out(run, RunProgress(lambda label, done: steps.reach(done, _in_column(label))))
+        return carry_out(run, Progress(lambda label, done: steps.reach(done, _in_column(label))))
 
 
 def _in_column(label: str) -> str:
@@ -99,7 +98,7 @@ def _losses(results: Results) -> list[RowResult]:
     return [row for row in results.rows if verdict_of(row) is Verdict.SLOWER]
 
 
-def compare_files(old_path: Path, new_path: Path, json_path: Path | None) -> Comparison:
+def compare_files(old_path: Path, new_path: Path, json_path: Path | None) -> RunComparison:
     """Compare two files of results and print what changed.
 
     Raises

@@ -81,7 +81,7 @@ class AttentionSystem(NamedSystem, Protocol):
         """Memory for intermediate results that it holds between calls; None where that is not known."""
 
 
-class Peer:
+class _Peer:
     """What is the same for all peers."""
 
     def kept_bytes(self) -> int | None:
@@ -123,7 +123,7 @@ class TilewrightAttention:
 
 
 @dataclass(frozen=True)
-class NumPyAttention(Peer):
+class NumPyAttention(_Peer):
     """Two products by `numpy.matmul` and a softmax in place, head by head, so that scores stay in cache."""
 
     name: str = "numpy"
@@ -174,7 +174,7 @@ def _unfused(
 
 
 @dataclass(frozen=True)
-class TorchAttention(Peer):
+class TorchAttention(_Peer):
     """`torch.nn.functional.scaled_dot_product_attention` on tensors that are the NumPy arrays' memory."""
 
     name: str = "torch"
@@ -251,7 +251,7 @@ def _fastest(ways: Sequence[Callable[[], Any]]) -> Callable[[], Any]:
 
 
 @dataclass(frozen=True)
-class OnnxRuntimeAttention(Peer):
+class OnnxRuntimeAttention(_Peer):
     """`Attention` of ONNX, and ONNX Runtime's own `MultiHeadAttention`, as models of one node."""
 
     name: str = "onnxruntime"

@@ -170,14 +170,14 @@ def verify_kernel(kernel: BatchReduceKernel, padding: int) -> bool:
 
 
 @dataclass
-class Progress:
+class Checkpoint:
     """How far a verification of the grid came; kept in a file, so that it resumes."""
 
     done: int = 0
     failed: list[tuple[int, int, int, int, int]] | None = None
 
     @classmethod
-    def load(cls, path: Path) -> Progress:
+    def load(cls, path: Path) -> Checkpoint:
         """The progress stored in a file; a new one if the file is missing or was not written by this class.
 
         Raises
@@ -205,7 +205,7 @@ def verify_grid(
     shapes: Sequence[tuple[int, int, int]],
     on_step: Callable[[], None] = lambda: None,
     save_every: int = 200,
-) -> Progress:
+) -> Checkpoint:
     """Verifies shapes with one product and with a batch, tight and padded leading dimensions.
 
     Parameters
@@ -214,7 +214,7 @@ def verify_grid(
     shapes : (m, n, k) in a fixed order.
     on_step : called after each shape.
     """
-    progress = Progress.load(state)
+    progress = Checkpoint.load(state)
     assert progress.failed is not None
     try:
         for number in range(progress.done, len(shapes)):

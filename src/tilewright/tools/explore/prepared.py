@@ -22,8 +22,8 @@ Environment = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class PreparedProduct:
-    """One prepared product; every system is called the same way, so the overhead of the loop is equal."""
+class SystemProduct:
+    """A product of one system; all are called the same way, so the overhead of the loop is equal."""
 
     function: Callable[..., object]
     a: object
@@ -41,7 +41,7 @@ class PreparedProduct:
 
 
 @dataclass(frozen=True)
-class ReturningProduct(PreparedProduct):
+class ReturningProduct(SystemProduct):
     """One product by a system that returns a new array of its own; `out` receives it before the check."""
 
     last: list[Any] = field(default_factory=list, compare=False)
@@ -60,7 +60,7 @@ class ReturningProduct(PreparedProduct):
 
 
 @dataclass(frozen=True)
-class KernelProduct(PreparedProduct):
+class KernelProduct(SystemProduct):
     """One product by a compiled kernel, which takes C behind its operands."""
 
     def run(self, calls: int) -> None:
@@ -99,7 +99,7 @@ class System(NamedSystem, Protocol):
     def call(self, types: ProductTypes) -> str:
         """What is called for element types of its own, as reports name it."""
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> SystemProduct:
         """Bring arrays of its own types into the system's form, without copying, on `threads` threads."""
 
 

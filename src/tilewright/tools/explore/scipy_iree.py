@@ -14,8 +14,8 @@ from tilewright.spec.dtype import C64, C128, F32, F64
 from tilewright.tools.explore.prepared import (
     Arrays,
     Environment,
-    PreparedProduct,
     ReturningProduct,
+    SystemProduct,
     stored,
 )
 
@@ -47,7 +47,7 @@ class SciPy:
         """The function of BLAS."""
         return f"scipy.linalg.blas.{_LETTERS[types.a]}gemm"
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:  # noqa: ARG002
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> SystemProduct:  # noqa: ARG002
         """The product of the transposes, in Fortran order, so that nothing is copied."""
         if arrays[2].ndim > 2:
             raise InvalidChoice(name="case", found="a batch", allowed="single products, as BLAS has them")
@@ -58,7 +58,7 @@ class SciPy:
         def run(_a: object, _b: object, out: object) -> None:  # noqa: ARG001
             function(1.0, left, right, 0.0, result, int(flip_b), int(flip_a), 1)
 
-        return PreparedProduct(run, *arrays)
+        return SystemProduct(run, *arrays)
 
 
 #: IREE computes float64 in float32 unless it is told not to.
@@ -99,7 +99,7 @@ class Iree:
         """The operation and the options that matter."""
         return f"IREE linalg.matmul({types.a}), llvm-cpu for the host, data tiling, local-sync"
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:  # noqa: ARG002
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> SystemProduct:  # noqa: ARG002
         """Compiled for these sizes; operands are copied to the device beforehand."""
         if threads != 1:
             raise InvalidChoice(name="threads of iree", found=threads, allowed="1, as local-sync has it")

@@ -18,9 +18,9 @@ from tilewright.tools.explore.prepared import (
     Environment,
     KernelProduct,
     NamedSystem,
-    PreparedProduct,
     ReturningProduct,
     System,
+    SystemProduct,
     stored,
 )
 from tilewright.tools.explore.scipy_iree import Iree, SciPy
@@ -74,14 +74,14 @@ class Tilewright:
         row += "" if self.tuned else ", without tuned constants"
         return f"tilewright, {types.name}{row}" + (", generic lowering" if self.lowering != "target" else "")
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:  # noqa: ARG002
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> SystemProduct:  # noqa: ARG002
         """`matmul` on this host; the thread count comes from the worker's environment.
 
         For another target, or by another lowering, the kernel that `matmul` would take there.
         """
         package = import_module(self.package)
         if target is None and self.lowering == "target":
-            return PreparedProduct(package.matmul, *arrays)
+            return SystemProduct(package.matmul, *arrays)
         if arrays[2].ndim > 2:
             raise InvalidChoice(name="case", found="a batch", allowed="single products, which kernels take")
         layouts = dict.fromkeys("abc", "strided")
@@ -121,7 +121,7 @@ class NumPy:
         dtype = "" if types.a == types.b == types.c else f", dtype={types.c.numpy}"
         return f"numpy.matmul({types.a}, {types.b}{dtype})"
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:  # noqa: ARG002
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> SystemProduct:  # noqa: ARG002
         """The environment bounds the threads of the BLAS; threadpoolctl, where installed, sets them."""
         function = import_module(self.package).matmul
         with contextlib.suppress(ImportError):
@@ -129,7 +129,7 @@ class NumPy:
         types = gemm.types
         if not types.a == types.b == types.c:
             function = partial(function, dtype=types.c.numpy)
-        return PreparedProduct(function, *arrays)
+        return SystemProduct(function, *arrays)
 
 
 @dataclass(frozen=True)
@@ -158,14 +158,14 @@ class Torch:
         name = "torch.matmul" if types.a == types.c else "torch._int_mm"
         return f"{name}({types.a}, {types.b})"
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:  # noqa: ARG002
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> SystemProduct:  # noqa: ARG002
         """Outside of autograd, on `threads` intra-op threads."""
         torch = import_module(self.package)
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
         types = gemm.types
         function = torch.matmul if types.a == types.c else torch._int_mm  # noqa: SLF001  (it has no other)
-        return PreparedProduct(function, *(array_tensor(torch, array, types.a) for array in arrays))
+        return SystemProduct(function, *(array_tensor(torch, array, types.a) for array in arrays))
 
 
 def array_tensor(torch: Any, array: NDArray[Any], dtype: DType) -> Any:
@@ -197,7 +197,7 @@ class Jax:
         """The function that is compiled."""
         return f"jax.jit(jax.numpy.matmul)({types.a}, {types.b})"
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:  # noqa: ARG002
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> SystemProduct:  # noqa: ARG002
         """Operands copied to JAX as they are stored; a transposed one is transposed in the compiled call."""
         jax = import_module(self.package)
         jax.config.update("jax_cpu_enable_async_dispatch", False)
@@ -237,7 +237,7 @@ class OnnxRuntime:
         """The node."""
         return f"onnxruntime MatMul({types.a}, {types.b})"
 
-    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> PreparedProduct:  # noqa: ARG002
+    def prepare(self, gemm: Gemm, arrays: Arrays, threads: int, target: str | None) -> SystemProduct:  # noqa: ARG002
         """A session of `threads` threads; a transposed operand is a Transpose node, which is fused."""
         onnxruntime, onnx = import_module(self.package), import_module("onnx")
         kind = onnx.TensorProto.FLOAT if gemm.types.a == F32 else onnx.TensorProto.DOUBLE
@@ -272,7 +272,7 @@ class OnnxRuntime:
         def run(_a: object, _b: object, out: object) -> None:  # noqa: ARG001
             session.run_with_iobinding(binding)
 
-        return PreparedProduct(run, *arrays)
+        return SystemProduct(run, *arrays)
 
 
 #: An operator set, and the version of the format that came with it, which ONNX Runtime reads since 2023.

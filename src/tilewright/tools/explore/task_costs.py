@@ -11,7 +11,7 @@ from dataclasses import field
 
 import numpy as np
 
-from tilewright.ir.interpret import Run
+from tilewright.ir.interpret import Interpreter
 from tilewright.ir.nodes import Loop, Pack, Program, TileEpilogue, TileMatmul
 from tilewright.machine.machine import Machine
 from tilewright.records import dataclass
@@ -51,7 +51,7 @@ class Costs:
         return self.multiply_cycles / threads / self.cycles(threads)
 
 
-class _CostRun(Run):
+class _CostRun(Interpreter):
     """Adds up what each primitive costs."""
 
     def __init__(self, program: Program, machine: Machine, threads: int) -> None:

@@ -23,7 +23,7 @@ from tilewright.tools.explore.tune_choice import (
     FIRST_OTHER,
     MOST_ROUNDS,
     Round,
-    Verdict,
+    VariantComparison,
     compare,
     fastest,
 )
@@ -53,7 +53,7 @@ class Timer(Protocol):
         """Times of the kernels, each once on every case, in cycles at the peak."""
 
 
-class Step(NamedTuple):
+class SessionStep(NamedTuple):
     """One class of one type that a session measures."""
 
     types: ProductTypes
@@ -82,9 +82,9 @@ class SessionPlan:
     seed: int = 0
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[SessionStep, ...]:
         """Every class of every type, each type's classes in their order."""
-        return tuple(Step(types, one) for types in self.types for one in CLASSES)
+        return tuple(SessionStep(types, one) for types in self.types for one in CLASSES)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Outcome:
     is_left : whether there was no time for it.
     """
 
-    step: Step
+    step: SessionStep
     finding: Finding | None
     is_new: bool = False
     is_left: bool = False
@@ -146,7 +146,7 @@ class Session:
                 self._keep(step, finding)
                 yield Outcome(step, finding, is_new=True)
 
-    def _prepared(self, step: Step) -> tuple[Situation, tuple[Shape, ...]]:
+    def _prepared(self, step: SessionStep) -> tuple[Situation, tuple[Shape, ...]]:
         """The models' choice of a class beside what else was found, and the shapes."""
         machine = replace(self._plan.machine, tunings=tunings_of(self.findings))
         model = Situation(machine, step.types).without(step.shape_class.constants)
@@ -154,11 +154,11 @@ class Session:
         mine = None if recorded is None else recorded.get(step.types, {})
         return model, step.shape_class.measured_shapes(model, mine)
 
-    def _known(self, step: Step) -> Finding | None:
+    def _known(self, step: SessionStep) -> Finding | None:
         kept = self.findings.get(step.types.name, ())
         return next((one for one in kept if one.shape_class == step.shape_class.name), None)
 
-    def _open(self, steps: Sequence[Step]) -> int:
+    def _open(self, steps: Sequence[SessionStep]) -> int:
         """How many steps are not done, as far as is known now."""
         count = 0
         for step in steps:
@@ -167,39 +167,41 @@ class Session:
             count += bool(shapes) and not done
         return max(count, 1)
 
-    def _keep(self, step: Step, finding: Finding) -> None:
+    def _keep(self, step: SessionStep, finding: Finding) -> None:
         self.findings = self._file.update(lambda kept: merged(kept, step.types.name, finding))
 
-    def _measured(self, step: Step, model: Situation, shapes: Sequence[Shape], seconds: float) -> Finding:
+    def _measured(
+        self, step: SessionStep, model: Situation, shapes: Sequence[Shape], seconds: float
+    ) -> Finding:
         """The finding of one class, in about so many seconds."""
         begin, one = self._clock(), step.shape_class
         variants = one.variants(model)
-        chosen, verdict, rounds = model, None, 0
+        chosen, comparison, rounds = model, None, 0
         if variants:
             # The model's choice twice: what differs between the two is noise.
             self._prepare(step, (model, model, *variants), shapes)
             compared = self._rounds(begin + COMPARING_SHARE * seconds, 0.0)
             weights = self._weights(step, shapes)
-            verdicts = compare(compared, weights)
-            best = fastest(verdicts)
+            comparisons = compare(compared, weights)
+            best = fastest(comparisons)
             if best is not None:
                 winner = variants[best.variant - FIRST_OTHER]
                 self._prepare(step, (model, model, winner), shapes)
                 confirming = self._rounds(begin + seconds, COMPARING_SHARE)
-                (verdict,) = compare(confirming, weights)
+                (comparison,) = compare(confirming, weights)
                 rounds = len(confirming)
-                chosen = winner if verdict.is_faster else model
+                chosen = winner if comparison.is_faster else model
             else:
                 rounds = len(compared)
-                verdict = max(verdicts, key=lambda found: found.gain)
-        return _finding(one, (model, chosen), verdict, rounds, self._clock() - begin, shapes)
+                comparison = max(comparisons, key=lambda found: found.gain)
+        return _finding(one, (model, chosen), comparison, rounds, self._clock() - begin, shapes)
 
-    def _prepare(self, step: Step, situations: Sequence[Situation], shapes: Sequence[Shape]) -> None:
+    def _prepare(self, step: SessionStep, situations: Sequence[Situation], shapes: Sequence[Shape]) -> None:
         """Compiles the kernels of some situations and allocates their operands."""
         machines = [situation.machine for situation in situations]
         self._timer.prepare(machines, [shape.case(step.types) for shape in shapes])
 
-    def _weights(self, step: Step, shapes: Sequence[Shape]) -> list[float]:
+    def _weights(self, step: SessionStep, shapes: Sequence[Shape]) -> list[float]:
         """All alike, or the operations that a program spent on each."""
         if self._plan.recorded is None:
             return [1.0] * len(shapes)
@@ -219,16 +221,16 @@ class Session:
 def _finding(
     shape_class: ShapeClass,
     situations: tuple[Situation, Situation],
-    verdict: Verdict | None,
+    comparison: VariantComparison | None,
     rounds: int,
     seconds: float,
     shapes: Sequence[Shape],
 ) -> Finding:
     """The record of a class: the model's choice and what replaces it, and why."""
     model, chosen = (situation.values(shape_class.constants) for situation in situations)
-    stays = model == chosen or verdict is None
+    stays = model == chosen or comparison is None
     gain, low, high = (
-        (1.0, 1.0, 1.0) if stays or verdict is None else (verdict.gain, verdict.low, verdict.high)
+        (1.0, 1.0, 1.0) if stays or comparison is None else (comparison.gain, comparison.low, comparison.high)
     )
     return Finding(
         shape_class=shape_class.name,
@@ -237,7 +239,7 @@ def _finding(
         gain=round(gain, 4),
         low=round(low, 4),
         high=round(high, 4),
-        noise=round(1.0 if verdict is None else verdict.noise, 4),
+        noise=round(1.0 if comparison is None else comparison.noise, 4),
         rounds=rounds,
         seconds=round(seconds, 1),
         shapes=tuple(shape.label for shape in shapes),

@@ -38,7 +38,7 @@ MODEL, AGAIN, FIRST_OTHER = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VariantComparison:
     """How a variant compares with the model's choice.
 
     Attributes
@@ -62,8 +62,8 @@ class Verdict:
         return self.low > 1 + LEAST_GAIN and self.gain > self.noise and self.worst >= 1 - MOST_LOSS
 
 
-def compare(rounds: Sequence[Round], weights: Sequence[float]) -> tuple[Verdict, ...]:
-    """The verdict on each variant but the model's choice.
+def compare(rounds: Sequence[Round], weights: Sequence[float]) -> tuple[VariantComparison, ...]:
+    """The comparison of each other variant with the model's choice.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ def compare(rounds: Sequence[Round], weights: Sequence[float]) -> tuple[Verdict,
 
     Examples
     --------
-    >>> (verdict,) = compare([[[1.0], [1.0], [0.8]]] * 9, [1.0])
-    >>> verdict.gain, verdict.is_faster
+    >>> (comparison,) = compare([[[1.0], [1.0], [0.8]]] * 9, [1.0])
+    >>> comparison.gain, comparison.is_faster
     (1.25, True)
     """
     variants = len(rounds[0]) - FIRST_OTHER
@@ -85,13 +85,13 @@ def compare(rounds: Sequence[Round], weights: Sequence[float]) -> tuple[Verdict,
         scores = [_mean(ratio, weights) for ratio in ratios]
         low, high = median_interval(scores, confidence)
         worst = min(median([ratio[shape] for ratio in ratios]) for shape in range(len(weights)))
-        found.append(Verdict(variant, median(scores), low, high, worst, noise))
+        found.append(VariantComparison(variant, median(scores), low, high, worst, noise))
     return tuple(found)
 
 
-def fastest(verdicts: Sequence[Verdict]) -> Verdict | None:
+def fastest(comparisons: Sequence[VariantComparison]) -> VariantComparison | None:
     """The best of the variants that are faster; None if none is."""
-    return max((one for one in verdicts if one.is_faster), key=lambda one: one.gain, default=None)
+    return max((one for one in comparisons if one.is_faster), key=lambda one: one.gain, default=None)
 
 
 def _noise(rounds: Sequence[Round], weights: Sequence[float]) -> float:

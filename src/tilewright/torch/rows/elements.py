@@ -12,12 +12,12 @@ from tilewright.calls.torch_functions import numpy_type_of
 from tilewright.errors import NotConvertible
 from tilewright.graph.nodes.base import is_float
 from tilewright.graph.value import Value
-from tilewright.torch.rows.row import Call, Row
+from tilewright.torch.rows.row import AtenCall, Row
 
 aten = torch.ops.aten
 
 
-def _as(call: Call, given: Any) -> Any:
+def _as(call: AtenCall, given: Any) -> Any:
     """An operand in the type of the result; numbers take it by themselves."""
     return call.graph.cast(given, call.result.dtype) if isinstance(given, Value) else given
 
@@ -30,7 +30,7 @@ def unary(function: str) -> Row:
 def binary(function: str) -> Row:
     """A function of two operands, which is computed in the type of the result."""
 
-    def convert(call: Call, a: Any, b: Any, *, alpha: Any = 1) -> Value:
+    def convert(call: AtenCall, a: Any, b: Any, *, alpha: Any = 1) -> Value:
         b = _as(call, b)
         if alpha != 1:
             b = b * alpha
@@ -42,7 +42,7 @@ def binary(function: str) -> Row:
 def comparison(function: str) -> Row:
     """A comparison, which is made in the type that both operands are promoted to."""
 
-    def convert(call: Call, a: Any, b: Any) -> Value:
+    def convert(call: AtenCall, a: Any, b: Any) -> Value:
         types = [one.dtype for one in (a, b) if isinstance(one, Value)]
         if len(types) == 2 and types[0] != types[1]:
             if not all(one.kind in "iub" for one in types):
@@ -57,18 +57,18 @@ def comparison(function: str) -> Row:
 def logical(function: str) -> Row:
     """A function of the truth of elements."""
 
-    def convert(call: Call, *operands: Any) -> Value:
+    def convert(call: AtenCall, *operands: Any) -> Value:
         found = [call.graph.cast(one, np.bool_) for one in operands]
         return call.graph.unary(function, *found) if len(found) == 1 else call.graph.binary(function, *found)
 
     return Row(convert)
 
 
-def _rsqrt(call: Call, x: Value) -> Value:
+def _rsqrt(call: AtenCall, x: Value) -> Value:
     return call.graph.binary("divide", 1.0, call.graph.unary("sqrt", _as(call, x)))
 
 
-def _pow(call: Call, x: Value, exponent: Any) -> Value:
+def _pow(call: AtenCall, x: Value, exponent: Any) -> Value:
     x = _as(call, x)
     named = {2: "square", 0.5: "sqrt"}.get(exponent) if not isinstance(exponent, Value) else None
     if named is not None and is_float(x.dtype):
@@ -76,42 +76,42 @@ def _pow(call: Call, x: Value, exponent: Any) -> Value:
     return call.graph.binary("power", x, _as(call, exponent))
 
 
-def _gelu(call: Call, x: Value, *, approximate: str = "none") -> Value:
+def _gelu(call: AtenCall, x: Value, *, approximate: str = "none") -> Value:
     return call.graph.unary("gelu" if approximate == "none" else "gelu_tanh", x)
 
 
-def _clamp(call: Call, x: Value, low: Any = None, high: Any = None) -> Value:
+def _clamp(call: AtenCall, x: Value, low: Any = None, high: Any = None) -> Value:
     found = _as(call, x)
     if low is not None:
         found = call.graph.binary("maximum", found, _as(call, low))
     return found if high is None else call.graph.binary("minimum", found, _as(call, high))
 
 
-def _leaky_relu(call: Call, x: Value, slope: float = 0.01) -> Value:
+def _leaky_relu(call: AtenCall, x: Value, slope: float = 0.01) -> Value:
     g = call.graph
     return g.where(g.binary("greater", x, 0.0), x, x * slope)
 
 
-def _where(call: Call, condition: Value, a: Any, b: Any) -> Value:
+def _where(call: AtenCall, condition: Value, a: Any, b: Any) -> Value:
     return call.graph.where(call.graph.cast(condition, np.bool_), _as(call, a), _as(call, b))
 
 
-def _cast(call: Call, x: Value, *_: Any, **__: Any) -> Value:
+def _cast(call: AtenCall, x: Value, *_: Any, **__: Any) -> Value:
     return call.graph.cast(x, call.result.dtype)
 
 
-def _same(_: Call, x: Value, *__: Any, **___: Any) -> Value:
+def _same(_: AtenCall, x: Value, *__: Any, **___: Any) -> Value:
     return x
 
 
-def _rsub(call: Call, a: Any, b: Any, alpha: Any = 1) -> Value:
+def _rsub(call: AtenCall, a: Any, b: Any, alpha: Any = 1) -> Value:
     return call.graph.binary("subtract", _as(call, b), _as(call, a) * alpha)
 
 
 def _ternary(outer: Callable[[Value, Value], Value]) -> Row:
     """x + value · f(a, b)."""
 
-    def convert(call: Call, x: Value, a: Value, b: Value, *, value: Any = 1) -> Value:
+    def convert(call: AtenCall, x: Value, a: Value, b: Value, *, value: Any = 1) -> Value:
         return _as(call, x) + outer(_as(call, a), _as(call, b)) * value
 
     return Row(convert)
@@ -127,7 +127,7 @@ def reduction(function: str, *, integers: bool = False) -> Row:
     """A reduction, in the type of the result."""
 
     def convert(
-        call: Call,
+        call: AtenCall,
         x: Value,
         axes: Any = None,
         keepdim: bool = False,
@@ -143,7 +143,7 @@ def reduction(function: str, *, integers: bool = False) -> Row:
 
 
 def _var(
-    call: Call, x: Value, axes: Any = None, *, correction: float | None = None, keepdim: bool = False
+    call: AtenCall, x: Value, axes: Any = None, *, correction: float | None = None, keepdim: bool = False
 ) -> Value:
     """Variance: the mean of squared differences from the mean, corrected for the degrees of freedom."""
     places = _axes(axes, x.ndim)
@@ -163,14 +163,14 @@ def _var(
 
 
 def _softmax(*, log: bool) -> Row:
-    def convert(call: Call, x: Value, axis: int, half_to_float: Any = None) -> Value:  # noqa: ARG001
+    def convert(call: AtenCall, x: Value, axis: int, half_to_float: Any = None) -> Value:  # noqa: ARG001
         made = call.graph.log_softmax if log else call.graph.softmax
         return made(_as(call, x), axis)
 
     return Row(convert, heavy=True)
 
 
-def _full(call: Call, value: Any, like: Sequence[Any] = ()) -> Value:  # noqa: ARG001
+def _full(call: AtenCall, value: Any, like: Sequence[Any] = ()) -> Value:  # noqa: ARG001
     dtype, shape = call.result
     return call.graph.expand(np.asarray(value, dtype), shape)
 
@@ -179,7 +179,7 @@ def _filled(value: int) -> Row:
     return Row(lambda call, *_, **__: _full(call, value))
 
 
-def _convert_type(call: Call, x: Value, dtype: Any) -> Value:
+def _convert_type(call: AtenCall, x: Value, dtype: Any) -> Value:
     wanted = numpy_type_of(dtype)
     if wanted is None:
         raise NotConvertible(reason=f"graphs have no element type {dtype}")

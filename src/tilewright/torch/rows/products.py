@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from tilewright.errors import NotConvertible
+from tilewright.graph.builder import Graph
 from tilewright.graph.nodes.base import is_float
 from tilewright.graph.value import Value
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.torch import operators  # noqa: F401 - it registers those in torch.ops.tilewright
-from tilewright.torch.rows.row import Call, Row
+from tilewright.torch.rows.row import AtenCall, Row
 
 aten, own = torch.ops.aten, torch.ops.tilewright
 
@@ -24,17 +25,17 @@ def _floating(*values: Value) -> None:
             raise NotConvertible(reason=f"it multiplies {one.dtype}")
 
 
-def _matmul(call: Call, a: Value, b: Value) -> Value:
+def _matmul(call: AtenCall, a: Value, b: Value) -> Value:
     _floating(a, b)
     return call.graph.matmul(a, b)
 
 
-def _linear(call: Call, x: Value, weight: Value, bias: Value | None = None) -> Value:
+def _linear(call: AtenCall, x: Value, weight: Value, bias: Value | None = None) -> Value:
     _floating(x, weight)
     return call.graph.linear(x, weight, bias)
 
 
-def _addmm(call: Call, added: Value, a: Value, b: Value, *, beta: Any = 1, alpha: Any = 1) -> Value:
+def _addmm(call: AtenCall, added: Value, a: Value, b: Value, *, beta: Any = 1, alpha: Any = 1) -> Value:
     _floating(a, b)
     found = call.graph.matmul(a, b, alpha=float(alpha))
     if beta == 0:
@@ -43,7 +44,7 @@ def _addmm(call: Call, added: Value, a: Value, b: Value, *, beta: Any = 1, alpha
 
 
 def _attention(
-    call: Call,
+    call: AtenCall,
     q: Value,
     k: Value,
     v: Value,
@@ -63,7 +64,7 @@ def _attention(
 
 
 def _own_attention(
-    call: Call,
+    call: AtenCall,
     q: Value,
     k: Value,
     v: Value,
@@ -80,7 +81,7 @@ def _own_attention(
     )
 
 
-def _own_linear(call: Call, x: Value, weight: Value, bias: Value | None, activation: Any) -> Value:
+def _own_linear(call: AtenCall, x: Value, weight: Value, bias: Value | None, activation: Any) -> Value:
     return call.graph.linear(x, weight, bias, activation)
 
 
@@ -89,7 +90,7 @@ def _last_axes(shape: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _layer_norm(
-    call: Call, x: Value, shape: Sequence[Any], weight: Value | None, bias: Value | None, eps: float
+    call: AtenCall, x: Value, shape: Sequence[Any], weight: Value | None, bias: Value | None, eps: float
 ) -> Value:
     g = call.graph
     if bias is not None and weight is None:
@@ -98,7 +99,7 @@ def _layer_norm(
 
 
 def _rms_norm(
-    call: Call, x: Value, shape: Sequence[Any], weight: Value | None = None, eps: float | None = None
+    call: AtenCall, x: Value, shape: Sequence[Any], weight: Value | None = None, eps: float | None = None
 ) -> Value:
     """Without an eps PyTorch takes the distance of 1 and the next number of the type."""
     if eps is None:
@@ -107,7 +108,7 @@ def _rms_norm(
 
 
 def _batch_norm(
-    call: Call,
+    call: AtenCall,
     x: Value,
     weight: Value | None,
     bias: Value | None,
@@ -127,7 +128,7 @@ def _batch_norm(
 
 
 def _convolution(
-    call: Call,
+    call: AtenCall,
     x: Value,
     weight: Value,
     bias: Value | None,
@@ -159,82 +160,88 @@ def _convolution(
     return g.transpose(found, (0, axes + 1, *range(1, axes + 1)))
 
 
-def _encoder_layer(
-    call: Call,
-    x: Value,
-    width: int,
-    heads: int,
-    qkv_weight: Value,
-    qkv_bias: Value,
-    out_weight: Value,
-    out_bias: Value,
-    use_gelu: bool,
-    norm_first: bool,
-    eps: float,
-    norm_weight_1: Value,
-    norm_bias_1: Value,
-    norm_weight_2: Value,
-    norm_bias_2: Value,
-    weight_1: Value,
-    bias_1: Value,
-    weight_2: Value,
-    bias_2: Value,
-    mask: Value | None = None,
-    mask_type: int | None = None,
-) -> Value:
-    """`torch.nn.TransformerEncoderLayer` in inference."""
-    g = call.graph
-
-    def feed_forward(y: Value) -> Value:
-        inner = g.linear(y, weight_1, bias_1, activation="gelu" if use_gelu else "relu")
-        return g.linear(inner, weight_2, bias_2)
-
-    def attend(y: Value) -> Value:
-        return _self_attention(
-            call, y, width, heads, (qkv_weight, qkv_bias, out_weight, out_bias), mask, mask_type
-        )
-
-    def norm_1(y: Value) -> Value:
-        return g.layer_norm(y, norm_weight_1, norm_bias_1, -1, eps)
-
-    def norm_2(y: Value) -> Value:
-        return g.layer_norm(y, norm_weight_2, norm_bias_2, -1, eps)
-
-    if norm_first:
-        x = x + attend(norm_1(x))
-        return x + feed_forward(norm_2(x))
-    x = norm_1(x + attend(x))
-    return norm_2(x + feed_forward(x))
-
-
 #: Kinds of masks of `torch._transformer_encoder_layer_fwd`: of scores, of padding.
 _SCORE_MASK, _PADDING_MASK = 0, 1
 
 
-def _self_attention(
-    call: Call,
-    x: Value,
-    width: int,
-    heads: int,
-    weights: tuple[Value, Value, Value, Value],
-    mask: Value | None,
-    mask_type: int | None,
-) -> Value:
-    """Attention of x to itself; True in a mask hides a key."""
-    g = call.graph
-    qkv_weight, qkv_bias, out_weight, out_bias = weights
-    batch, tokens = x.shape[:2]
-    qkv = g.reshape(g.linear(x, qkv_weight, qkv_bias), (batch, tokens, 3, heads, width // heads))
-    q, k, v = (g.transpose(g.slice(qkv, (slice(None), slice(None), one)), (0, 2, 1, 3)) for one in range(3))
-    seen = None
-    if mask is not None:
-        if mask.dtype.kind != "b" or mask_type not in (_SCORE_MASK, _PADDING_MASK):
-            raise NotConvertible(reason=f"its mask is of the kind {mask_type} and {mask.dtype}")
-        seen = g.unary("logical_not", mask)
-        if mask_type == _PADDING_MASK:
-            seen = g.reshape(seen, (batch, 1, 1, tokens))
-    found = g.transpose(g.attention(q, k, v, mask=seen), (0, 2, 1, 3))
-    return g.linear(g.reshape(found, (batch, tokens, width)), out_weight, out_bias)
+class _EncoderLayer(NamedTuple):
+    """The arguments of `torch._transformer_encoder_layer_fwd`, in its order.
+
+    Attributes
+    ----------
+    x : (batch, tokens, width).
+    qkv_weight, qkv_bias, out_weight, out_bias : of the attention; Q, K and V are one product.
+    norm_weight_1, norm_bias_1 : of the norm of the attention.
+    norm_weight_2, norm_bias_2 : of the norm of the feed-forward part.
+    weight_1, bias_1, weight_2, bias_2 : of the feed-forward part.
+    mask : True hides a key.
+    mask_type : `_SCORE_MASK` or `_PADDING_MASK`.
+    """
+
+    x: Value
+    width: int
+    heads: int
+    qkv_weight: Value
+    qkv_bias: Value
+    out_weight: Value
+    out_bias: Value
+    use_gelu: bool
+    norm_first: bool
+    eps: float
+    norm_weight_1: Value
+    norm_bias_1: Value
+    norm_weight_2: Value
+    norm_bias_2: Value
+    weight_1: Value
+    bias_1: Value
+    weight_2: Value
+    bias_2: Value
+    mask: Value | None = None
+    mask_type: int | None = None
+
+    def norm_1(self, g: Graph, y: Value) -> Value:
+        """The norm of the attention."""
+        return g.layer_norm(y, self.norm_weight_1, self.norm_bias_1, -1, self.eps)
+
+    def norm_2(self, g: Graph, y: Value) -> Value:
+        """The norm of the feed-forward part."""
+        return g.layer_norm(y, self.norm_weight_2, self.norm_bias_2, -1, self.eps)
+
+    def feed_forward(self, g: Graph, y: Value) -> Value:
+        """Two linear layers with an activation between them."""
+        inner = g.linear(y, self.weight_1, self.bias_1, activation="gelu" if self.use_gelu else "relu")
+        return g.linear(inner, self.weight_2, self.bias_2)
+
+    def seen(self, g: Graph) -> Value | None:
+        """The mask as `Graph.attention` takes it: False hides a key."""
+        if self.mask is None:
+            return None
+        if self.mask.dtype.kind != "b" or self.mask_type not in (_SCORE_MASK, _PADDING_MASK):
+            raise NotConvertible(reason=f"its mask is of the kind {self.mask_type} and {self.mask.dtype}")
+        seen = g.unary("logical_not", self.mask)
+        batch, tokens = self.x.shape[:2]
+        return g.reshape(seen, (batch, 1, 1, tokens)) if self.mask_type == _PADDING_MASK else seen
+
+    def attend(self, g: Graph, y: Value) -> Value:
+        """Attention of y to itself, with the projections around it."""
+        batch, tokens = self.x.shape[:2]
+        split = (batch, tokens, 3, self.heads, self.width // self.heads)
+        qkv = g.reshape(g.linear(y, self.qkv_weight, self.qkv_bias), split)
+        parts = (g.slice(qkv, (slice(None), slice(None), one)) for one in range(3))
+        q, k, v = (g.transpose(part, (0, 2, 1, 3)) for part in parts)
+        found = g.transpose(g.attention(q, k, v, mask=self.seen(g)), (0, 2, 1, 3))
+        return g.linear(g.reshape(found, (batch, tokens, self.width)), self.out_weight, self.out_bias)
+
+
+def _encoder_layer(call: AtenCall, *arguments: Any, **named: Any) -> Value:
+    """`torch.nn.TransformerEncoderLayer` in inference."""
+    g, layer = call.graph, _EncoderLayer(*arguments, **named)
+    x = layer.x
+    if layer.norm_first:
+        x = x + layer.attend(g, layer.norm_1(g, x))
+        return x + layer.feed_forward(g, layer.norm_2(g, x))
+    x = layer.norm_1(g, x + layer.attend(g, x))
+    return layer.norm_2(g, x + layer.feed_forward(g, x))
 
 
 PRODUCT_ROWS: dict[Any, Row] = {

@@ -19,7 +19,7 @@ class TensorType(NamedTuple):
     shape: Shape
 
 
-class Call(NamedTuple):
+class AtenCall(NamedTuple):
     """A call of an operation that a row converts.
 
     Attributes

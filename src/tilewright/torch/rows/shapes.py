@@ -11,7 +11,7 @@ import torch
 from tilewright.errors import NotConvertible
 from tilewright.graph.value import Value
 from tilewright.loops.nests.polynomial import Polynomial
-from tilewright.torch.rows.row import Call, Row
+from tilewright.torch.rows.row import AtenCall, Row
 from tilewright.torch.sizes import size_of_torch
 
 aten = torch.ops.aten
@@ -20,15 +20,15 @@ aten = torch.ops.aten
 _NO_END = (1 << 63) - 1
 
 
-def _reshape(call: Call, x: Value, *_: Any, **__: Any) -> Value:
+def _reshape(call: AtenCall, x: Value, *_: Any, **__: Any) -> Value:
     return call.graph.reshape(x, call.result.shape)
 
 
-def _expand(call: Call, x: Value, *_: Any, **__: Any) -> Value:
+def _expand(call: AtenCall, x: Value, *_: Any, **__: Any) -> Value:
     return call.graph.expand(x, call.result.shape)
 
 
-def _transposed(call: Call, x: Value, first: int = 0, second: int = 1) -> Value:
+def _transposed(call: AtenCall, x: Value, first: int = 0, second: int = 1) -> Value:
     if x.ndim < 2:
         return x
     axes = list(range(x.ndim))
@@ -36,7 +36,7 @@ def _transposed(call: Call, x: Value, first: int = 0, second: int = 1) -> Value:
     return call.graph.transpose(x, axes)
 
 
-def _permute(call: Call, x: Value, axes: Sequence[int]) -> Value:
+def _permute(call: AtenCall, x: Value, axes: Sequence[int]) -> Value:
     return call.graph.transpose(x, axes)
 
 
@@ -51,7 +51,9 @@ def _bounds(length: Polynomial, start: Any, stop: Any) -> tuple[Any, Any]:
     return low, stop
 
 
-def _slice(call: Call, x: Value, axis: int = 0, start: Any = None, stop: Any = None, step: Any = 1) -> Value:
+def _slice(
+    call: AtenCall, x: Value, axis: int = 0, start: Any = None, stop: Any = None, step: Any = 1
+) -> Value:
     axis %= x.ndim
     low, high = _bounds(x.shape[axis], start, stop)
     if step == 1:
@@ -67,11 +69,11 @@ def polynomial_of(given: Any) -> Polynomial:
     return Polynomial.of(given)
 
 
-def _select(call: Call, x: Value, axis: int, index: Any) -> Value:
+def _select(call: AtenCall, x: Value, axis: int, index: Any) -> Value:
     return call.graph.slice(x, (slice(None),) * (axis % x.ndim) + (index,))
 
 
-def _split(call: Call, x: Value, _: Any, axis: int = 0) -> list[Value]:
+def _split(call: AtenCall, x: Value, _: Any, axis: int = 0) -> list[Value]:
     """One behind the other, as long as PyTorch's own results."""
     axis %= x.ndim
     found, at = [], Polynomial()
@@ -82,11 +84,11 @@ def _split(call: Call, x: Value, _: Any, axis: int = 0) -> list[Value]:
     return found
 
 
-def _unbind(call: Call, x: Value, axis: int = 0) -> list[Value]:
+def _unbind(call: AtenCall, x: Value, axis: int = 0) -> list[Value]:
     return [_select(call, x, axis, number) for number in range(len(call.fake))]
 
 
-def _concatenate(call: Call, values: Sequence[Value], axis: int = 0) -> Value:
+def _concatenate(call: AtenCall, values: Sequence[Value], axis: int = 0) -> Value:
     kept = [
         one for one in values if one.ndim == len(call.result.shape)
     ]  # old programs have empty lists in it
@@ -95,7 +97,7 @@ def _concatenate(call: Call, values: Sequence[Value], axis: int = 0) -> Value:
     return call.graph.concatenate([call.graph.cast(one, call.result.dtype) for one in values], axis)
 
 
-def _repeat(call: Call, x: Value, repeats: Sequence[Any]) -> Value:
+def _repeat(call: AtenCall, x: Value, repeats: Sequence[Any]) -> Value:
     """Copies along each axis: an axis of copies beside it, expanded."""
     g = call.graph
     x = g.reshape(x, ((1,) * (len(repeats) - x.ndim) + x.shape))
@@ -108,15 +110,15 @@ def _repeat(call: Call, x: Value, repeats: Sequence[Any]) -> Value:
     return g.reshape(g.expand(g.reshape(x, inner), outer), call.result.shape)
 
 
-def _embedding(call: Call, table: Value, indices: Value, *_: Any) -> Value:
+def _embedding(call: AtenCall, table: Value, indices: Value, *_: Any) -> Value:
     return call.graph.embedding(table, indices)
 
 
-def _index_select(call: Call, x: Value, axis: int, indices: Value) -> Value:
+def _index_select(call: AtenCall, x: Value, axis: int, indices: Value) -> Value:
     return call.graph.take(x, indices, axis)
 
 
-def _index(call: Call, x: Value, indices: Sequence[Any]) -> Value:
+def _index(call: AtenCall, x: Value, indices: Sequence[Any]) -> Value:
     """Indexing by one tensor of integers along one axis."""
     given = [(axis, one) for axis, one in enumerate(indices) if one is not None]
     if len(given) != 1 or given[0][1].dtype == np.bool_:
@@ -125,7 +127,7 @@ def _index(call: Call, x: Value, indices: Sequence[Any]) -> Value:
     return call.graph.take(x, one, axis)
 
 
-def _pad(call: Call, x: Value, pad: Sequence[Any], value: float = 0.0) -> Value:
+def _pad(call: AtenCall, x: Value, pad: Sequence[Any], value: float = 0.0) -> Value:
     """A constant in front of each axis and behind it."""
     g = call.graph
     for number in range(0, len(pad), 2):

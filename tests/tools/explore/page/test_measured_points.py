@@ -19,7 +19,7 @@ from tilewright.spec.dtype import C64, F32, I8
 from tilewright.spec.operations import OPS
 from tilewright.spec.weights import Weights
 from tilewright.tools.explore.page import measured_points
-from tilewright.tools.explore.page.kernel_call import KernelCall
+from tilewright.tools.explore.page.kernel_call import ExampleCall
 from tilewright.tools.explore.page.kernels import explore_problem, parse_peers
 from tilewright.tools.explore.page.measured_points import Points, measure_kernel, measure_peers, unit_of
 from tilewright.tools.explore.page.peer_cases import case_of
@@ -41,10 +41,10 @@ QUICK = ("brgemm", "brgemm pointers", "unary", "embedding", "rotary", "gemm i8")
 CASES = [pytest.param(name, marks=() if name in QUICK else exhaustive) for name in PROBLEMS]
 
 
-def a_call(problem: Any, sizes: dict[str, int]) -> tuple[KernelCall, dict[str, Any]]:
+def a_call(problem: Any, sizes: dict[str, int]) -> tuple[ExampleCall, dict[str, Any]]:
     """A call of a problem, and its operands before it ran."""
     kernel = tw.compile(problem)
-    call = KernelCall(kernel, example_of(kernel, sizes))
+    call = ExampleCall(kernel, example_of(kernel, sizes))
     return call, {name: array.copy() for name, array in call.operands.items()}
 
 

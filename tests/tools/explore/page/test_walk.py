@@ -10,16 +10,16 @@ from tilewright.compiler.example import View
 from tilewright.compiler.matrix_example import example_of
 from tilewright.compiler.operation import Problem
 from tilewright.spec.arguments import unchecked
-from tilewright.tools.explore.page.walk import MOST_STEPS, Walk, rectangles, rectangles_of, walk_of
+from tilewright.tools.explore.page.walk import MOST_STEPS, CallSteps, rectangles, rectangles_of, walk_of
 
 
-def walk(problem: Problem, target: str = "znver4", **sizes: int) -> tuple[Walk, dict[str, View]]:
+def walk(problem: Problem, target: str = "znver4", **sizes: int) -> tuple[CallSteps, dict[str, View]]:
     kernel = tw.compile(problem, target)
     example = example_of(kernel, sizes)
     return walk_of(kernel.nest, example), dict(example.views)
 
 
-def touched(found: Walk, views: dict[str, View], buffer: str, roles: tuple[str, ...] = ()) -> np.ndarray:
+def touched(found: CallSteps, views: dict[str, View], buffer: str, roles: tuple[str, ...] = ()) -> np.ndarray:
     """How often each cell of a buffer's picture is touched."""
     cells = np.zeros((views[buffer].rows, views[buffer].columns), int)
     for step in found.steps:

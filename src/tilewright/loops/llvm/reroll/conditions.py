@@ -23,7 +23,7 @@ class IntegerTest:
 
 
 @dataclass(frozen=True)
-class AnyOf:
+class Disjunction:
     """At least one of two conditions holds."""
 
     left: PathCondition
@@ -31,7 +31,7 @@ class AnyOf:
 
 
 @dataclass(frozen=True)
-class AllOf:
+class Conjunction:
     """Both of two conditions hold."""
 
     left: PathCondition
@@ -46,11 +46,11 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Undecided:
+class UnknownCondition:
     """A condition that nothing is known of, such as whether arrays overlap."""
 
 
-PathCondition: TypeAlias = IntegerTest | AnyOf | AllOf | Known | Undecided
+PathCondition: TypeAlias = IntegerTest | Disjunction | Conjunction | Known | UnknownCondition
 
 
 @dataclass(frozen=True)
@@ -77,20 +77,20 @@ def condition_of(text: str, lanes: LaneValues) -> PathCondition:
         case Instruction(opcode="icmp", operands=((kind, left), (_, right)), predicate=predicate):
             bits = bits_of(kind)
             if bits is None or kind == "ptr":
-                return Undecided()
+                return UnknownCondition()
             return IntegerTest(predicate, lanes.integer(kind, left), lanes.integer(kind, right), bits)
         case Instruction(opcode="or", operands=((_, left), (_, right))):
-            return AnyOf(condition_of(left, lanes), condition_of(right, lanes))
+            return Disjunction(condition_of(left, lanes), condition_of(right, lanes))
         case Instruction(opcode="select", operands=((_, left), (_, "true"), (_, right))):
-            return AnyOf(condition_of(left, lanes), condition_of(right, lanes))
+            return Disjunction(condition_of(left, lanes), condition_of(right, lanes))
         case Instruction(opcode="and", operands=((_, left), (_, right))):
-            return AllOf(condition_of(left, lanes), condition_of(right, lanes))
+            return Conjunction(condition_of(left, lanes), condition_of(right, lanes))
         case Instruction(opcode="select", operands=((_, left), (_, right), (_, "false"))):
-            return AllOf(condition_of(left, lanes), condition_of(right, lanes))
+            return Conjunction(condition_of(left, lanes), condition_of(right, lanes))
         case Instruction(opcode="freeze", operands=((_, inner),)):
             return condition_of(inner, lanes)
         case _:
-            return Undecided()
+            return UnknownCondition()
 
 
 def equalities(conditions: Iterable[tuple[PathCondition, bool]]) -> dict[Symbol, Polynomial]:
@@ -99,7 +99,7 @@ def equalities(conditions: Iterable[tuple[PathCondition, bool]]) -> dict[Symbol,
     left = list(conditions)
     while left:
         match left.pop():
-            case (AllOf(one, other), True) | (AnyOf(one, other), False) as test:
+            case (Conjunction(one, other), True) | (Disjunction(one, other), False) as test:
                 left += [(one, test[1]), (other, test[1])]
             case (IntegerTest("eq", value, number), True) | (IntegerTest("ne", value, number), False):
                 if number.constant is not None:

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import lcm
 
 from tilewright.loops.llvm.reroll.conditions import (
-    AllOf,
-    AnyOf,
+    Conjunction,
+    Disjunction,
     IntegerTest,
     Known,
     Masked,
     PathCondition,
-    Undecided,
+    UnknownCondition,
 )
 from tilewright.loops.llvm.reroll.summands import NotOneLoop
 from tilewright.loops.llvm.symbols import Computed, IntegerOperation
@@ -37,14 +37,14 @@ LARGEST_COUNT = 1 << 62
 
 
 @dataclass(frozen=True)
-class Line:
-    """slope*q + start."""
+class AffineFunction:
+    """slope*q + start, a function of the quotient q."""
 
     slope: int
     start: int
 
-    def __sub__(self, other: Line) -> Line:
-        return Line(self.slope - other.slope, self.start - other.start)
+    def __sub__(self, other: AffineFunction) -> AffineFunction:
+        return AffineFunction(self.slope - other.slope, self.start - other.start)
 
     def at(self, quotient: int) -> int:
         """Its value for a quotient."""
@@ -52,8 +52,8 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Case:
-    """Counts period*q + rest, with q from low to high (None: any larger one)."""
+class ResidueClass:
+    """A case: the counts period*q + rest, with q from low to high (None: any larger one)."""
 
     period: int
     rest: int
@@ -61,21 +61,21 @@ class Case:
     high: int | None
 
     @property
-    def count(self) -> Line:
+    def count(self) -> AffineFunction:
         """The count itself."""
         if self.low == self.high:
-            return Line(0, self.period * self.low + self.rest)
-        return Line(self.period, self.rest)
+            return AffineFunction(0, self.period * self.low + self.rest)
+        return AffineFunction(self.period, self.rest)
 
-    def least(self, line: Line) -> int | None:
-        """The smallest value of a line; None if there is none."""
-        if line.slope >= 0:
-            return line.at(self.low)
-        return None if self.high is None else line.at(self.high)
+    def least(self, affine: AffineFunction) -> int | None:
+        """The smallest value of an affine function; None if there is none."""
+        if affine.slope >= 0:
+            return affine.at(self.low)
+        return None if self.high is None else affine.at(self.high)
 
-    def most(self, line: Line) -> int | None:
-        """The largest value of a line; None if there is none."""
-        least = self.least(Line(-line.slope, -line.start))
+    def most(self, affine: AffineFunction) -> int | None:
+        """The largest value of an affine function; None if there is none."""
+        least = self.least(AffineFunction(-affine.slope, -affine.start))
         return None if least is None else -least
 
 
@@ -124,15 +124,15 @@ class CountProof:
         self._parts = parts
         self._count = count
         self._solved = _solved(count, parts)
-        #: Polynomials in terms of the count, and lines of the case at hand.
+        #: Polynomials in terms of the count, and parts of the case at hand.
         self._in_count: dict[Polynomial, Polynomial] = {}
-        self._lines: dict[Polynomial, Line | None] = {}
+        self._values: dict[Polynomial, AffineFunction | None] = {}
 
     def possible(self, paths: Sequence[CountedPath], factors: Sequence[int]) -> set[int]:
         """Numbers of the paths that some count takes; each runs all iterations, or `NotOneLoop` is raised."""
         found: set[int] = set()
         for case in self._cases(factors):
-            self._lines = {}
+            self._values = {}
             taken = [number for number, path in enumerate(paths) if self._is_possible(path, case)]
             if not taken:
                 raise NotOneLoop("runs in copies whose branches are not understood")
@@ -141,12 +141,12 @@ class CountProof:
             found.update(taken)
         return found
 
-    def _cases(self, factors: Sequence[int]) -> Iterator[Case]:
+    def _cases(self, factors: Sequence[int]) -> Iterator[ResidueClass]:
         known = self._count.constant
         if known is not None:
             if known < 1:
                 raise NotOneLoop("never runs")
-            yield Case(0, known, 0, 0)
+            yield ResidueClass(0, known, 0, 0)
             return
         masks = [_period(part.mask) for part in self._parts.values()]
         period = lcm(*factors, *masks)
@@ -155,18 +155,18 @@ class CountProof:
         for rest in range(period):
             for quotient in range(4):
                 if period * quotient + rest >= 1:
-                    yield Case(period, rest, quotient, quotient)
-            yield Case(period, rest, 4, None)
+                    yield ResidueClass(period, rest, quotient, quotient)
+            yield ResidueClass(period, rest, 4, None)
 
-    def _check_path(self, path: CountedPath, case: Case) -> None:
+    def _check_path(self, path: CountedPath, case: ResidueClass) -> None:
         if path.failure:
             raise NotOneLoop(path.failure)
         for loop in path.loops:
-            distance = self._line(loop.distance, case)
+            distance = self._affine(loop.distance, case)
             step = loop.step
             if distance is None or distance.slope % step or distance.start % step:
                 raise NotOneLoop("runs in copies whose counts are not understood")
-            turns = Line(distance.slope // step, distance.start // step)
+            turns = AffineFunction(distance.slope // step, distance.start // step)
             least = case.least(turns)
             if least is None or least < 0:
                 raise NotOneLoop("runs in copies whose counts are not understood")
@@ -175,29 +175,36 @@ class CountProof:
             self.below = min(self.below, (1 << loop.bits - 1) // scale)
             if abs(distance.start) >= min(_LITTLE, 1 << loop.bits - 1):
                 raise NotOneLoop("runs in copies whose counts are not understood")
-        if self._line(path.end, case) != case.count:
+        if self._affine(path.end, case) != case.count:
             raise NotOneLoop("runs in copies that together are not the iterations of one loop")
 
-    def _is_possible(self, path: CountedPath, case: Case) -> bool:
+    def _is_possible(self, path: CountedPath, case: ResidueClass) -> bool:
         return all(self._truth(test, case) in (wanted, None) for test, wanted in path.conditions)
 
-    def _truth(self, test: PathCondition, case: Case) -> bool | None:
+    def _truth(self, test: PathCondition, case: ResidueClass) -> bool | None:
         match test:
             case Known(holds):
                 return holds
-            case Undecided():
+            case UnknownCondition():
                 return None
-            case AnyOf(left, right):
+            case Disjunction(left, right):
                 found = self._truth(left, case), self._truth(right, case)
                 return True if True in found else None if None in found else False
-            case AllOf(left, right):
+            case Conjunction(left, right):
                 found = self._truth(left, case), self._truth(right, case)
                 return False if False in found else None if None in found else True
             case IntegerTest(predicate, left, right, bits):
-                return self._compared(predicate, self._line(left, case), self._line(right, case), bits, case)
+                return self._compared(
+                    predicate, self._affine(left, case), self._affine(right, case), bits, case
+                )
 
     def _compared(
-        self, predicate: str, left: Line | None, right: Line | None, bits: int, case: Case
+        self,
+        predicate: str,
+        left: AffineFunction | None,
+        right: AffineFunction | None,
+        bits: int,
+        case: ResidueClass,
     ) -> bool | None:
         if left is None or right is None or not self._is_near(left, right, bits, case):
             return None
@@ -227,35 +234,41 @@ class CountProof:
             case _:
                 return None
 
-    def _is_near(self, left: Line, right: Line, bits: int, case: Case) -> bool:
+    def _is_near(self, left: AffineFunction, right: AffineFunction, bits: int, case: ResidueClass) -> bool:
         """Whether numbers are at most the count and a little, so that they do not wrap around."""
         if bits < _LEAST_BITS:
             return False
         self.below = min(self.below, (1 << bits - 1) - 2 * _LITTLE)
-        return all(abs(line.slope) <= case.period and abs(line.start) <= _LITTLE for line in (left, right))
+        return all(
+            abs(affine.slope) <= case.period and abs(affine.start) <= _LITTLE for affine in (left, right)
+        )
 
     @staticmethod
-    def _unsigned(line: Line, bits: int, case: Case) -> Line | None:
+    def _unsigned(affine: AffineFunction, bits: int, case: ResidueClass) -> AffineFunction | None:
         """The same number read without a sign."""
-        least, most = case.least(line), case.most(line)
+        least, most = case.least(affine), case.most(affine)
         if least is not None and least >= 0:
-            return line
-        return Line(line.slope, line.start + (1 << bits)) if most is not None and most < 0 else None
+            return affine
+        return (
+            AffineFunction(affine.slope, affine.start + (1 << bits))
+            if most is not None and most < 0
+            else None
+        )
 
-    def _line(self, value: Polynomial, case: Case) -> Line | None:
+    def _affine(self, value: Polynomial, case: ResidueClass) -> AffineFunction | None:
         """A polynomial in one case; None if it depends on more than the count."""
-        if value not in self._lines:
+        if value not in self._values:
             if value not in self._in_count:
                 self._in_count[value] = value.substitute(self._solved)
-            self._lines[value] = self._sum(self._in_count[value], case)
-        return self._lines[value]
+            self._values[value] = self._sum(self._in_count[value], case)
+        return self._values[value]
 
-    def _sum(self, value: Polynomial, case: Case) -> Line | None:
-        total = Line(0, 0)
+    def _sum(self, value: Polynomial, case: ResidueClass) -> AffineFunction | None:
+        total = AffineFunction(0, 0)
         for monomial, factor in value.terms:
             match monomial:
                 case ():
-                    part: Line | None = Line(0, 1)
+                    part: AffineFunction | None = AffineFunction(0, 1)
                 case (symbol,) if symbol == COUNT:
                     part = case.count
                 case (Computed() as symbol,):
@@ -266,14 +279,17 @@ class CountProof:
                     part = None
             if part is None:
                 return None
-            total = Line(total.slope + factor * part.slope, total.start + factor * part.start)
+            total = AffineFunction(total.slope + factor * part.slope, total.start + factor * part.start)
         return total
 
-    def _computed(self, symbol: Computed, case: Case) -> Line | None:
+    def _computed(self, symbol: Computed, case: ResidueClass) -> AffineFunction | None:
         """A maximum or minimum, where one of two is it for the whole case."""
-        lines = [self._line(operand, case) for operand in symbol.operands]
-        match lines, symbol.operator:
-            case [Line() as left, Line() as right], IntegerOperation.MAXIMUM | IntegerOperation.MINIMUM:
+        parts = [self._affine(operand, case) for operand in symbol.operands]
+        match parts, symbol.operator:
+            case [
+                AffineFunction() as left,
+                AffineFunction() as right,
+            ], IntegerOperation.MAXIMUM | IntegerOperation.MINIMUM:
                 least, most = case.least(left - right), case.most(left - right)
                 if least is not None and least >= 0:
                     return left if symbol.operator is IntegerOperation.MAXIMUM else right
@@ -281,24 +297,24 @@ class CountProof:
                     return right if symbol.operator is IntegerOperation.MAXIMUM else left
         return None
 
-    def _masked(self, part: Masked, case: Case) -> Line | None:
+    def _masked(self, part: Masked, case: ResidueClass) -> AffineFunction | None:
         """A number with bits cleared; it is between 0 and the count."""
-        line = self._line(part.value, case)
-        if line is None:
+        affine = self._affine(part.value, case)
+        if affine is None:
             return None
-        least, room = case.least(line), case.least(case.count - line)
+        least, room = case.least(affine), case.least(case.count - affine)
         if least is None or least < 0 or room is None or room < 0:
             return None
         if part.mask == -1:
             self.below = min(self.below, 1 << part.bits - 1)
-            return line
+            return affine
         unit = _period(part.mask)
-        if line.slope % unit:
+        if affine.slope % unit:
             return None
         if _is_low(part.mask):
-            return Line(0, line.start & part.mask)
+            return AffineFunction(0, affine.start & part.mask)
         self.below = min(self.below, part.mask | unit - 1)
-        return Line(line.slope, line.start - line.start % unit)
+        return AffineFunction(affine.slope, affine.start - affine.start % unit)
 
 
 def _is_low(mask: int) -> bool:

@@ -11,7 +11,7 @@ from tilewright.loops.llvm.instruction import Instruction, InstructionOperand
 from tilewright.loops.llvm.reroll.summands import NotOneLoop
 from tilewright.loops.llvm.symbols import SsaValue
 from tilewright.loops.llvm.text import split_commas, split_type
-from tilewright.loops.llvm.trip_counts import Counts
+from tilewright.loops.llvm.trip_counts import TripCounts
 from tilewright.loops.llvm.values import Values, number_of
 from tilewright.loops.nests.nest import (
     Access,
@@ -70,7 +70,7 @@ class LaneValues:
 
     def __init__(
         self,
-        counts: Counts,
+        counts: TripCounts,
         values: Values,
         inside: frozenset[str],
         loops: Set[str],

@@ -31,9 +31,9 @@ from tilewright.loops.llvm.reroll.summands import (
     place_key,
     rebuilt,
 )
-from tilewright.loops.llvm.reroll.trace import LaneEffect, LoopPart, Part, Trace, masks_of
+from tilewright.loops.llvm.reroll.trace import LaneEffect, LoopPart, Part, PathTrace, masks_of
 from tilewright.loops.llvm.symbols import SsaValue
-from tilewright.loops.llvm.trip_counts import Counts
+from tilewright.loops.llvm.trip_counts import TripCounts
 from tilewright.loops.llvm.values import Values
 from tilewright.loops.nests.nest import (
     Access,
@@ -103,7 +103,7 @@ class Rerolling:
     reasons : why regions that begin behind a block are none.
     """
 
-    def __init__(self, flow: Flow, counts: Counts, values: Values) -> None:
+    def __init__(self, flow: Flow, counts: TripCounts, values: Values) -> None:
         self._flow, self._counts, self._values = flow, counts, values
         self._function = flow.function
         self.reasons: list[str] = []
@@ -181,7 +181,7 @@ class Rerolling:
         elements = elements_in(region)
         sums = sums_in(region, elements)
         inside = region.names | {one.result for one in self._function.blocks[region.end].instructions}
-        traces: list[Trace] = []
+        traces: list[PathTrace] = []
         paths: list[CountedPath] = []
         names: list[frozenset[str]] = []
         conditions: list[Within] = []
@@ -191,7 +191,7 @@ class Rerolling:
                 before, reloads = len(self._counts.conditions), set(self._counts.reloads)
                 lanes = LaneValues(self._counts, self._values, inside, region.loops.keys(), known)
                 self._hide(known)
-                trace = Trace(lanes, region.loops, elements, sums=sums)
+                trace = PathTrace(lanes, region.loops, elements, sums=sums)
                 failure, whole = "", frozenset[str]()
                 try:
                     trace.walk(path, region.end)
@@ -217,7 +217,7 @@ class Rerolling:
                     known[one.result] = None
 
     def _finished(
-        self, trace: Trace, region: CopiedRegion, last: str, elements: frozenset[str]
+        self, trace: PathTrace, region: CopiedRegion, last: str, elements: frozenset[str]
     ) -> frozenset[str]:
         """Names of the block behind a region that are the sum on one path."""
         block = self._function.blocks[region.end]
@@ -230,7 +230,7 @@ class Rerolling:
         self,
         region: CopiedRegion,
         steps: Sequence[Sequence[object]],
-        traces: Sequence[Trace],
+        traces: Sequence[PathTrace],
         paths: Sequence[CountedPath],
         names: Sequence[frozenset[str]],
         conditions: Sequence[Within],
@@ -320,7 +320,7 @@ def _offsets(effect: LaneEffect) -> list[Polynomial]:
     return found
 
 
-def _polynomials(trace: Trace) -> list[Polynomial]:
+def _polynomials(trace: PathTrace) -> list[Polynomial]:
     """Every polynomial that the proof of counts asks for."""
     found = [trace.position, *(loop.distance for loop in trace.loop_counts)]
     left: list[PathCondition] = [condition for condition, _ in trace.conditions]
@@ -391,7 +391,7 @@ def _check_part(part: Part, effect: LaneEffect, equal: Mapping[Symbol, Polynomia
         raise NotOneLoop("does different things in its copies")
 
 
-def _agreed(traces: Sequence[Trace]) -> tuple[tuple[Value, ...], Access | None]:
+def _agreed(traces: Sequence[PathTrace]) -> tuple[tuple[Value, ...], Access | None]:
     """The sum before a region, and the element that it is left in: the same on all paths."""
     starts = {tuple(sorted(map(key, trace.start))): trace.start for trace in traces}
     stored = {"" if trace.stored is None else place_key(trace.stored): trace.stored for trace in traces}

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from tilewright.loops.nests.nest import (
     Access,
-    Applied,
-    Choice,
     Conversion,
+    FunctionCall,
     InvariantScalar,
     Load,
     Minus,
     Number,
     Quotient,
     Read,
+    Select,
     SquareRoot,
     Sum,
     Times,
@@ -57,7 +57,7 @@ def summands(value: Value) -> tuple[Value, ...]:
                 continue
             case Unreadable(reason):
                 raise NotOneLoop(reason)
-            case Quotient() | SquareRoot() | Choice() | Applied():
+            case Quotient() | SquareRoot() | Select() | FunctionCall():
                 raise NotOneLoop(POINTWISE)
             case _:
                 found.append(Minus(one) if negative else one)
@@ -91,7 +91,7 @@ def key(value: Value) -> str:
             return f"{symbol.name} {dtype}"
         case Number(number):
             return f"{number!r}"
-        case Quotient() | SquareRoot() | Choice() | Applied():
+        case Quotient() | SquareRoot() | Select() | FunctionCall():
             raise NotOneLoop(POINTWISE)
         case Unreadable(reason):
             raise NotOneLoop(reason)
@@ -127,7 +127,7 @@ def reads_in(value: Value) -> Iterator[Read]:
             yield from reads_in(right)
         case Minus(inner) | Conversion(inner):
             yield from reads_in(inner)
-        case Quotient() | SquareRoot() | Choice() | Applied():
+        case Quotient() | SquareRoot() | Select() | FunctionCall():
             raise NotOneLoop(POINTWISE)
         case _:
             return
@@ -154,7 +154,7 @@ def rebuilt(value: Value, change: Callable[[Value], Value]) -> Value:
             return replace(value, left=rebuilt(left, change), right=rebuilt(right, change))
         case Minus(inner) | Conversion(inner):
             return replace(value, value=rebuilt(inner, change))
-        case Quotient() | SquareRoot() | Choice() | Applied():
+        case Quotient() | SquareRoot() | Select() | FunctionCall():
             raise NotOneLoop(POINTWISE)
         case _:
             return change(value)

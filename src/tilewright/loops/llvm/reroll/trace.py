@@ -83,7 +83,7 @@ class PathStep:
     before: str
 
 
-class Trace:
+class PathTrace:
     """What one path through a region does.
 
     Parameters

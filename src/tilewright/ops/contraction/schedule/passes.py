@@ -19,20 +19,20 @@ from tilewright.records import dataclass
 
 
 @dataclass(frozen=True)
-class Pass:
+class SchedulePass:
     """One step from a contraction to its schedule."""
 
     name: str
     run: Callable[[Contraction, Machine], Contraction]
 
 
-PASSES: tuple[Pass, ...] = (
-    Pass("fuse", fuse),  # dimensions that are one in every operand become one
-    Pass("identify", identify),  # which primitive, over which dimensions
-    Pass("block", block),  # primitives in place are cut to what the caches hold
-    Pass("split", split),  # primitive rows or columns become tasks where loops are too few
-    Pass("reorder", reorder),  # loops by the memory of out, sums inside
-    Pass("parallelise", parallelise),  # outer loops become tasks
+PASSES: tuple[SchedulePass, ...] = (
+    SchedulePass("fuse", fuse),  # dimensions that are one in every operand become one
+    SchedulePass("identify", identify),  # which primitive, over which dimensions
+    SchedulePass("block", block),  # primitives in place are cut to what the caches hold
+    SchedulePass("split", split),  # primitive rows or columns become tasks where loops are too few
+    SchedulePass("reorder", reorder),  # loops by the memory of out, sums inside
+    SchedulePass("parallelise", parallelise),  # outer loops become tasks
 )
 
 

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.ir.nodes import (
+from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
-    Buffer,
     Compare,
     Constant,
     Expression,
     FirstElse,
-    If,
-    Let,
-    Loop,
     Name,
     Relation,
     Scalar,
-    Slice,
-    Space,
-    Statement,
     TableEntry,
-    Tile,
-    TileMatmul,
     ceildiv,
     maximum,
     minimum,
 )
+from tilewright.ir.nodes import Buffer, If, Let, Loop, Slice, Space, Statement, Tile, TileMatmul
 from tilewright.ir.primitives.tables import NO_STEP, PackTable, ScatterTile
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine

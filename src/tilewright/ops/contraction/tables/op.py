@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.operation import Compilation, Op
-from tilewright.ir.nodes import Buffer, Program, Scalar, Space
+from tilewright.ir.expressions import Scalar
+from tilewright.ir.nodes import Buffer, Program, Space
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking
 from tilewright.ops.contraction.tables.nest import TABLE_SIZES, TABLES, lay_tables, table_instruction

@@ -1,4 +1,4 @@
-"""How rows and columns of a contraction are cut into panels, and the offset of each lane."""
+"""Panels of the rows and columns of a contraction by tables, and the offset of each lane."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tilewright.ir.primitives.tables import NO_STEP
 from tilewright.micro.tiles.dispatch import PARTIAL_HEIGHTS
 from tilewright.spec.axes import StridedAxis, fused_axes
 
-#: What a register tile takes longer whose part of C has no steps, in depths: it is stored in a buffer and
-#: copied, by estimate six cycles for a vector of C, of which a depth computes two in a cycle.
+#: Extra time of a register tile whose part of C has no constant steps, in depths. It is stored in a buffer
+#: and copied: an estimated six cycles for a vector of C, where one depth of two vectors takes a cycle.
 SCATTER_DEPTHS = 12
 
-#: Cycles in which an element is packed in vectors or squares, and where vectors are put together of elements:
-#: estimates, of a load and half a store with its shuffles, and of two loads more.
+#: Cycles to pack an element in vectors or squares, and in vectors that are assembled from single elements:
+#: estimates, of a load and half a store with its shuffles, and of two more loads.
 VECTOR_CYCLES, ELEMENT_CYCLES = 0.7, 2.0
 
-#: Rows below which a register tile takes no less time: eight accumulators, two a row, hide an FMA's latency.
+#: A register tile of fewer rows is not faster: eight accumulators, two a row, hide the latency of an FMA.
 LEAST_ROWS = 4
 
 
@@ -47,7 +47,7 @@ class ScatterPanels(NamedTuple):
     at, c_at : offsets of each lane in the operand and in C.
     counts : lanes that a panel has.
     steps, c_steps : the distance between the lanes of each panel, `NO_STEP` where there are several.
-    shifts : how many panels from each on have as many lanes, each one element behind that of the one before.
+    shifts : length of the run of panels that begins at each: with as many lanes, each one element further on.
     """
 
     at: Array
@@ -59,7 +59,7 @@ class ScatterPanels(NamedTuple):
 
     @classmethod
     def of(cls, at: Array, c_at: Array, counts: Array) -> ScatterPanels:
-        """Those of lanes (panels, width)."""
+        """The panels of lanes whose offsets are given as (panels, width)."""
         shifted = np.zeros(len(at), np.int64)
         if len(at) > 1:
             follows = np.all(at[1:] - at[:-1] == 1, axis=1) & (counts[1:] == counts[:-1])
@@ -105,7 +105,7 @@ class PanelShape(NamedTuple):
 
 
 def _chunks(size: int, cut: PanelShape) -> Array:
-    """Lengths of the parts of a dimension that are a panel each: columns alike, rows as whole as may be.
+    """Lengths of the parts of a dimension that become a panel each: equal for columns, full panels for rows.
 
     >>> _chunks(84, PanelShape(32, 16, 1, 16, 32)).tolist()
     [32, 32, 20]
@@ -122,7 +122,7 @@ def _chunks(size: int, cut: PanelShape) -> Array:
 
 
 def _computed(lanes: int, cut: PanelShape) -> int:
-    """Lanes in whose time a panel is multiplied: whole units; of rows by the tiles whose heights sum to them.
+    """Lanes that a panel costs in a product: whole units, of rows those of the tiles that cover them.
 
     >>> rows = PanelShape(12, 1, 1, 16, 32)
     >>> _computed(25, PanelShape(32, 16, 1, 16, 32)), _computed(12, rows), _computed(9, rows)
@@ -138,12 +138,13 @@ def _computed(lanes: int, cut: PanelShape) -> int:
 
 
 def _cuts(axes: Sequence[StridedAxis], cut: PanelShape, others: int, *, near: StridedAxis | None) -> bool:
-    """Whether panels end where the last dimension does, by what packing and multiplying its lanes takes.
+    """Whether panels end where the last dimension does, by the cost of packing and multiplying its lanes.
 
-    Cut there, panels lack lanes that are packed and computed all the same. Otherwise some lie across such an
-    end: vectors of theirs are put together of elements, and their tiles have no steps in C, unless C goes on
-    evenly. Where adjacent elements of the operand are those of another dimension, `near`, this holds for all
-    panels that are not cut; and of cut ones where it is too short for squares.
+    Panels that end there may lack lanes, which are packed and computed all the same. Other panels may cross
+    an end of the dimension: their vectors are assembled from single elements, and their tiles have no
+    constant steps in C, unless the steps of C go on across the end. If adjacent elements of the operand
+    belong to another dimension, `near`, this holds for all panels that are not cut, and for cut ones if
+    `near` is too short for squares.
     """
     size, chunks = axes[-1].size, _chunks(axes[-1].size, cut)
     computed = sum(_computed(int(part), cut) for part in chunks)
@@ -166,8 +167,8 @@ def cut_panels(axes: Sequence[StridedAxis], operand: str, cut: PanelShape, other
     operand : "a" or "b", whose panels they are.
     others : lanes of the other side.
 
-    Where the operand's adjacent elements belong to another dimension than the last one, this one comes next:
-    panels that follow each other are then one element apart, and are packed in squares.
+    If the operand's adjacent elements belong to a dimension other than the last one, that one comes next:
+    then consecutive panels are one element apart, and are packed in squares.
 
     >>> axes = [StridedAxis(2, 1, None, 9), StridedAxis(5, 2, None, 1)]
     >>> cut_panels(axes, "a", PanelShape(4, 1, 1, 16, 32), 1000).at.reshape(-1, 4).tolist()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tilewright.ir.nodes import Buffer, Scalar, Space
+from tilewright.ir.expressions import Scalar
+from tilewright.ir.nodes import Buffer, Space
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking
-from tilewright.ops.contraction.primitive import Primitive, PrimitiveIR, Surroundings
+from tilewright.ops.contraction.primitive import PrimitiveContext, PrimitiveIR, PrimitiveLowering
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.contraction.tables.nest import TABLE_SIZES, TABLES, lay_tables, table_instruction
 from tilewright.ops.contraction.tables.roles import OrderedAxes, is_swapped, ordered
@@ -37,10 +38,12 @@ def _axes(problem: Contraction) -> list[StridedAxis]:
     return axes
 
 
-def _lay(problem: Contraction, blocking: Blocking, machine: Machine, around: Surroundings) -> PrimitiveIR:
+def _lay(
+    problem: Contraction, blocking: Blocking, machine: Machine, context: PrimitiveContext
+) -> PrimitiveIR:
     """The five loops over tables, which are arguments of the program."""
     operands = ("in1", "in0") if swaps(problem) else ("in0", "in1")
-    factors = Scalar(1.0), Scalar(float(around.adds))
+    factors = Scalar(1.0), Scalar(float(context.adds))
     body, scratch = lay_tables(operands, problem.types.acc, blocking, machine, factors)
     tables = tuple(Buffer(table, I64, Space.ARGUMENT) for table in TABLES)
     return PrimitiveIR(body, (*tables, *scratch), TABLE_SIZES)
@@ -51,4 +54,4 @@ def _choose(problem: Contraction, machine: Machine) -> Blocking:
     return choose_blocking(machine, table_instruction(problem.types.acc, machine))
 
 
-TABLES_PRIMITIVE = Primitive(_choose, _lay)
+TABLES_PRIMITIVE = PrimitiveLowering(_choose, _lay)

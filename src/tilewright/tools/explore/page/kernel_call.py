@@ -31,7 +31,7 @@ _ROOM = 1 << 16
 _INTEGERS = 100
 
 
-class KernelCall:
+class ExampleCall:
     """A kernel with operands of its own, random where they hold elements; one thread computes.
 
     Examples
@@ -39,7 +39,7 @@ class KernelCall:
     >>> import tilewright as tw
     >>> from tilewright.compiler.matrix_example import example_of
     >>> kernel = tw.compile(tw.RowFunction("softmax"))
-    >>> call = KernelCall(kernel, example_of(kernel, {"rows": 2, "columns": 5}))
+    >>> call = ExampleCall(kernel, example_of(kernel, {"rows": 2, "columns": 5}))
     >>> call.run(3)
     >>> call.operands["y"][:10].reshape(2, 5).sum(axis=1).round(3).tolist()
     [1.0, 1.0]

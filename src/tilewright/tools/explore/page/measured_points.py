@@ -17,12 +17,12 @@ from tilewright.compiler.peak import measure_peak
 from tilewright.errors import NotMeasured
 from tilewright.machine.host import host_machine
 from tilewright.spec.dtype import F32, DType
-from tilewright.tools.bench.contest import ATTEMPTS, QUIET, Contest, Measurement, find_contestants
+from tilewright.tools.bench.contest import ATTEMPTS, QUIET, Contest, ContestResult, find_contestants
 from tilewright.tools.bench.peers import find_peer, title_of
 from tilewright.tools.explore.measure import LONGEST_PEAK_SECONDS, Sample
 from tilewright.tools.explore.measured import Measured
 from tilewright.tools.explore.page.costs import peak_rate
-from tilewright.tools.explore.page.kernel_call import KernelCall
+from tilewright.tools.explore.page.kernel_call import ExampleCall
 from tilewright.tools.explore.page.peer_cases import case_of
 from tilewright.tools.explore.statistics import median
 from tilewright.tools.explore.systems import TILEWRIGHT
@@ -134,7 +134,7 @@ def _units(case: Measured) -> tuple[DType, DType]:
 def measure_kernel(kernel: Kernel, example: Example, units: tuple[DType, DType]) -> Points:
     """The kernel in this process on one thread, after the peak of two element types in each round."""
     a, b = units
-    timed, highest, samples = warmed_up(KernelCall(kernel, example), 0.0), 0.0, []
+    timed, highest, samples = warmed_up(ExampleCall(kernel, example), 0.0), 0.0, []
     for _ in range(REPEAT):
         for _ in range(ATTEMPTS):
             seconds = min(timed.seconds, LONGEST_PEAK_SECONDS)
@@ -166,7 +166,7 @@ def measure_peers(case: Measured, peers: Sequence[str] | None) -> Points:
     return Points(tuple(points.values()), tuple(found.peaks), notes)
 
 
-def _point_of(case: Measured, found: Measurement, name: str, system: str) -> Point:
+def _point_of(case: Measured, found: ContestResult, name: str, system: str) -> Point:
     """The point of one contestant."""
     rate = peak_rate(*_units(case), host_machine())
     return _point(title_of(system), case.call_of(system), found.samples[name], case.flops_of(system), rate)

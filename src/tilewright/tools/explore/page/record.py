@@ -14,14 +14,15 @@ from tilewright.compiler.matrix_example import example_of
 from tilewright.compiler.operation import operation_of
 from tilewright.compiler.repr_html import kernel_facts
 from tilewright.errors import TilewrightError
-from tilewright.ir.nodes import Constant, If, Loop, Pack, Program, Statement, TileMatmul
+from tilewright.ir.expressions import Constant
+from tilewright.ir.nodes import If, Loop, Pack, Program, Statement, TileMatmul
 from tilewright.ir.primitives.tables import PackTable
 from tilewright.machine.machine import Machine
 from tilewright.ops.explain import explain_problem
 from tilewright.tools.explore.page.costs import PARTS, predicted_paths, roofline_of
 from tilewright.tools.explore.page.inner import inner_loops
 from tilewright.tools.explore.page.listing import Listing, listing_of
-from tilewright.tools.explore.page.walk import Walk, walk_of
+from tilewright.tools.explore.page.walk import CallSteps, walk_of
 
 #: Lines of one text that a page holds; no kernel so far has as many.
 MOST_LINES = 40_000
@@ -46,7 +47,7 @@ def kernel_record(kernel: Kernel, wanted: Mapping[str, int]) -> dict[str, Any]:
     try:
         walk = walk_of(listing.program, example)
     except TilewrightError as error:
-        walk, reason = Walk((), 0, {}, 0), str(error)
+        walk, reason = CallSteps((), 0, {}, 0), str(error)
     else:
         reason = ""
     paths = predicted_paths(kernel, example)
@@ -130,7 +131,7 @@ def _cut(kernel: Kernel) -> dict[str, Any]:
     return {"kind": type(cut).__name__, "values": values, "bounds": plain(bounds)}
 
 
-def _counts(kernel: Kernel, example: Example, walk: Walk) -> tuple[int, int]:
+def _counts(kernel: Kernel, example: Example, walk: CallSteps) -> tuple[int, int]:
     """Operations and bytes of the example: of the problem with its sizes, or of the steps and the views."""
     problem = kernel.problem
     named = {one.name for one in fields(problem)} if is_dataclass(problem) else set()
@@ -145,7 +146,7 @@ def _counts(kernel: Kernel, example: Example, walk: Walk) -> tuple[int, int]:
     return flops, moved
 
 
-def _buffers(program: Program, example: Example, walk: Walk) -> Iterator[dict[str, Any]]:
+def _buffers(program: Program, example: Example, walk: CallSteps) -> Iterator[dict[str, Any]]:
     """The buffers that steps touch: matrices where the example has a view, else as far as they are used."""
     ends: dict[str, int] = {}
     for step in walk.steps:
@@ -170,7 +171,7 @@ def _buffers(program: Program, example: Example, walk: Walk) -> Iterator[dict[st
         }
 
 
-def _walk(walk: Walk, reason: str) -> dict[str, Any]:
+def _walk(walk: CallSteps, reason: str) -> dict[str, Any]:
     """Steps as lists: statement, places of the loops, and buffer, role and rectangles of each touch."""
     buffers = list(dict.fromkeys(touch.buffer for step in walk.steps for touch in step.touches))
     roles = list(dict.fromkeys(touch.role for step in walk.steps for touch in step.touches))
@@ -212,7 +213,7 @@ def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
                 yield from _statements((*then, *otherwise))
 
 
-def _packs(program: Program, walk: Walk) -> Iterator[dict[str, Any]]:
+def _packs(program: Program, walk: CallSteps) -> Iterator[dict[str, Any]]:
     """The forms of panels that copies make, each once; those that the example makes first."""
     seen = set()
     numbered = sorted(enumerate(_statements(program.body)), key=lambda one: one[0] not in walk.words)
@@ -240,7 +241,7 @@ def _packs(program: Program, walk: Walk) -> Iterator[dict[str, Any]]:
         }
 
 
-def _tiles(program: Program, walk: Walk, machine: Machine) -> Iterator[dict[str, Any]]:
+def _tiles(program: Program, walk: CallSteps, machine: Machine) -> Iterator[dict[str, Any]]:
     """The register tiles of the program, each size once; those that the example computes first."""
     seen = set()
     numbered = sorted(enumerate(_statements(program.body)), key=lambda one: one[0] not in walk.words)

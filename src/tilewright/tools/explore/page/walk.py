@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from tilewright.compiler.example import Example, View
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.interpret import Run
+from tilewright.ir.expressions import Constant, Expression, Lead, TableEntry
+from tilewright.ir.interpret import Interpreter
 from tilewright.ir.nodes import (
-    Constant,
-    Expression,
     If,
-    Lead,
     Let,
     Loop,
     Pack,
@@ -26,7 +24,6 @@ from tilewright.ir.nodes import (
     Program,
     Slice,
     Statement,
-    TableEntry,
     TileEpilogue,
     TileMatmul,
     UnaryMap,
@@ -47,7 +44,7 @@ _SAME = Constant(0)
 
 
 @dataclass(frozen=True)
-class Touch:
+class WindowAccess:
     """A window that a step reads or writes: rectangles of its buffer (row, column, rows, columns)."""
 
     buffer: str
@@ -68,11 +65,11 @@ class Step:
 
     statement: int
     axes: tuple[tuple[str, int], ...]
-    touches: tuple[Touch, ...]
+    touches: tuple[WindowAccess, ...]
 
 
 @dataclass(frozen=True)
-class Walk:
+class CallSteps:
     """The steps of a call.
 
     Attributes
@@ -94,7 +91,7 @@ class Walk:
         return self.count < MOST_COUNTED
 
 
-class _Walker(Run):
+class _Walker(Interpreter):
     """Follows loops and conditions as one thread runs them."""
 
     def __init__(self, program: Program, example: Example) -> None:
@@ -106,7 +103,7 @@ class _Walker(Run):
         self._sizes: dict[int, int] = {}
 
     def integer(self, node: Expression, names: Mapping[str, int]) -> int:
-        """As for `Run`; every buffer is aligned, and flags that a run sets are 0."""
+        """As for `Interpreter`; every buffer is aligned, and flags that a run sets are 0."""
         if isinstance(node, Lead) or (isinstance(node, TableEntry) and node.buffer not in self.buffers):
             return 0
         return super().integer(node, names)
@@ -172,7 +169,7 @@ class _Walker(Run):
         count = 1 if node.batch is None else self.integer(node.batch.count, names)
         return count * prod(self.integer(one, names) for one in (node.rows, node.columns, node.depth))
 
-    def touches(self, node: Statement, names: Mapping[str, int]) -> Iterator[Touch]:
+    def touches(self, node: Statement, names: Mapping[str, int]) -> Iterator[WindowAccess]:
         """What a primitive reads and writes."""
 
         def size(value: Expression) -> int:
@@ -206,7 +203,7 @@ class _Walker(Run):
             case Primitive():
                 yield from self._of_primitive(node, names)
 
-    def _of_primitive(self, node: Primitive, names: Mapping[str, int]) -> Iterator[Touch]:
+    def _of_primitive(self, node: Primitive, names: Mapping[str, int]) -> Iterator[WindowAccess]:
         """The windows of a primitive whose fields name rows and columns."""
         given: dict[str, Any] = {one.name: getattr(node, one.name) for one in fields(node)}
         rows, columns = given.get("rows"), given.get("columns", given.get("lanes"))
@@ -226,7 +223,7 @@ class _Walker(Run):
         role: str,
         tables: tuple[tuple[Slice, int], tuple[Slice, int]],
         names: Mapping[str, int],
-    ) -> Touch:
+    ) -> WindowAccess:
         """Elements whose places are sums of entries of two tables."""
         (first, count), (second, length) = tables
         outer, inner = (
@@ -235,29 +232,29 @@ class _Walker(Run):
         cells = np.unique(self.integer(part.offset, names) + outer + inner.T)
         view = self.views.get(part.buffer)
         if view is None or not cells.size:
-            return Touch(part.buffer, role, ())
-        return Touch(part.buffer, role, rectangles_of(view, cells))
+            return WindowAccess(part.buffer, role, ())
+        return WindowAccess(part.buffer, role, rectangles_of(view, cells))
 
-    def strip(self, part: Slice, role: str, elements: int, names: Mapping[str, int]) -> Touch:
+    def strip(self, part: Slice, role: str, elements: int, names: Mapping[str, int]) -> WindowAccess:
         """Adjacent elements from the first one of a window."""
         offset = self.integer(part.offset, names)
-        return Touch(part.buffer, role, ((0, offset, 1, max(elements, 1)),))
+        return WindowAccess(part.buffer, role, ((0, offset, 1, max(elements, 1)),))
 
-    def touch(self, part: Slice, role: str, shape: tuple[int, int], names: Mapping[str, int]) -> Touch:
+    def touch(self, part: Slice, role: str, shape: tuple[int, int], names: Mapping[str, int]) -> WindowAccess:
         """A window as rectangles of the view of its buffer, or of memory."""
         offset = self.integer(part.offset, names)
         strides = (self.integer(part.strides[0], names), self.integer(part.strides[1], names))
         view = self.views.get(part.buffer)
         if view is None or part.index is not None or part.panels is not None:
             reach = sum(max(0, count - 1) * stride for count, stride in zip(shape, strides, strict=True))
-            return Touch(part.buffer, role, ((0, offset, 1, max(reach + 1, 1)),))
+            return WindowAccess(part.buffer, role, ((0, offset, 1, max(reach + 1, 1)),))
         # Sums of complex numbers are real and imaginary parts side by side, in a C that holds both.
         parts = 2 if part.buffer in self.complex and role in ("C", "written") else 1
         if parts == 1 and part.interleave == 1:
-            return Touch(part.buffer, role, rectangles(view, offset, strides, shape))
+            return WindowAccess(part.buffer, role, rectangles(view, offset, strides, shape))
         i, p = np.ogrid[: shape[0], : shape[1]]
         cells = offset + i * strides[0] + p // part.interleave * strides[1] + p % part.interleave
-        return Touch(part.buffer, role, rectangles_of(view, np.unique(cells // parts)))
+        return WindowAccess(part.buffer, role, rectangles_of(view, np.unique(cells // parts)))
 
 
 def rectangles(
@@ -328,7 +325,7 @@ _WORDS = {
 }
 
 
-def walk_of(program: Program, example: Example) -> Walk:
+def walk_of(program: Program, example: Example) -> CallSteps:
     """The steps of a call as one thread runs them.
 
     Raises
@@ -357,4 +354,4 @@ def walk_of(program: Program, example: Example) -> Walk:
             work += walker.multiply_adds(node, names)
     except KeyError as error:
         raise InvalidTileIr(where=str(error), reason="has no value in the example") from error
-    return Walk(tuple(steps), count, words, work)
+    return CallSteps(tuple(steps), count, words, work)
