@@ -220,8 +220,8 @@ def _triangle(random: Random, nest: Nest) -> Nest:
     inner = random.randrange(1, len(nest.levels))
     outer = random.choice(nest.levels[:inner]).index
     levels = list(nest.levels)
-    # A loop that begins below an index of 0 begins at -1, not at the largest number without a sign.
-    last = f"(long){outer}" if levels[inner].style == "down" else outer
+    # One less than an index of 0 is -1, not the largest number without a sign.
+    last = outer if levels[inner].style == "below" else f"(long){outer}"
     bound = random.choice([last, f"{last} + 1", f"({last} < 9 ? {last} : 9)"])
     levels[inner] = replace(levels[inner], bound=bound, reach=LARGEST)
     return replace(nest, levels=tuple(levels), mistake=f"a triangle of {outer}")

@@ -159,3 +159,72 @@ def test_pointers_of_32_bits() -> None:
     module = read_module('target datalayout = "e-p:32:32"\n' + text)
     found = nests(module.functions["f"], module)[0].read()
     assert reason(found) == "has pointers of other than 64 bits"
+
+
+#: A loop of two copies of a body that ends between them, with an odd number of iterations; in C's place a sum.
+ENDS_BETWEEN_COPIES = """
+define void @f(ptr noalias %c, ptr noalias %a, ptr noalias %b, i64 %n) {{
+entry:
+  br label %rows
+
+rows:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %row ]
+  %c.i = getelementptr inbounds i64, ptr %c, i64 %i
+  %begun = load i64, ptr %c.i, align 8
+  %i.5 = mul nsw i64 %i, 5
+  %a.i = getelementptr inbounds i64, ptr %a, i64 %i.5
+  br label %first
+
+first:
+  %p = phi i64 [ 0, %rows ], [ %p.next, %second ]
+  %sum = phi i64 [ %begun, %rows ], [ %sum.second, %second ]
+  %a.p = getelementptr inbounds i64, ptr %a.i, i64 %p
+  %x = load i64, ptr %a.p, align 8
+  %b.p = getelementptr inbounds i64, ptr %b, i64 %p
+  %y = load i64, ptr %b.p, align 8
+  %product = mul i64 %x, %y
+  %sum.first = add i64 %sum, %product
+  {first}
+  %last = icmp eq i64 %p, 4
+  br i1 %last, label %row, label %second
+
+second:
+  %q = or disjoint i64 %p, 1
+  %a.q = getelementptr inbounds i64, ptr %a.i, i64 %q
+  %x.second = load i64, ptr %a.q, align 8
+  %b.q = getelementptr inbounds i64, ptr %b, i64 %q
+  %y.second = load i64, ptr %b.q, align 8
+  %product.second = mul i64 %x.second, %y.second
+  %sum.second = add i64 %sum.first, %product.second
+  {second}
+  %p.next = add nuw nsw i64 %p, 2
+  br label %first
+
+row:
+  {behind}
+  %i.next = add nuw nsw i64 %i, 1
+  %done = icmp eq i64 %i.next, %n
+  br i1 %done, label %exit, label %rows
+
+exit:
+  ret void
+}}
+"""
+
+
+def read_ending_between_copies(first: str, second: str, behind: str) -> Candidate | Refusal:
+    module = read_module(ENDS_BETWEEN_COPIES.format(first=first, second=second, behind=behind))
+    return nests(module.functions["f"], module)[0].read()
+
+
+def test_a_loop_that_ends_between_two_copies_that_store() -> None:
+    found = read_ending_between_copies(
+        "store i64 %sum.first, ptr %c.i, align 8", "store i64 %sum.second, ptr %c.i, align 8", ""
+    )
+    assert reason(found) == "stores elements before it tests whether it ends"
+
+
+def test_a_sum_of_a_loop_that_ends_between_two_copies() -> None:
+    found = read_ending_between_copies("", "", "store i64 %sum.first, ptr %c.i, align 8")
+    assert isinstance(found, Candidate)
+    assert "uses a value of the last iteration of an inner loop" in str(found.nest.body[-1])

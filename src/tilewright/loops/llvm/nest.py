@@ -282,6 +282,12 @@ class Reader:
             if reached:
                 self._reached.add(label)
             self._read_block(label, loop, statements)
+            if label == loop.header and statements and label in loop.exiting and label not in loop.latches:
+                # Once more than what comes behind the test: a loop of two copies that ends between them.
+                raise self._refuse(
+                    "stores elements before it tests whether it ends",
+                    self._function.blocks[label].terminator,
+                )
             label = self._follow(label, loop, statements, reached=reached)
         return statements
 
