@@ -161,7 +161,7 @@ def test_pointers_of_32_bits() -> None:
     assert reason(found) == "has pointers of other than 64 bits"
 
 
-#: A loop of two copies of a body that ends between them, with an odd number of iterations; in C's place a sum.
+#: A loop of two copies of a body that ends between them: 5 iterations of the body, 3 of the first copy.
 ENDS_BETWEEN_COPIES = """
 define void @f(ptr noalias %c, ptr noalias %a, ptr noalias %b, i64 %n) {{
 entry:
