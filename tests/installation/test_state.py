@@ -245,10 +245,11 @@ time.sleep(0.3)
 """
 
 SIGNAL = """
-import signal, time
+import signal
 import numpy as np
 import tilewright as tw
 from tilewright.installation.state import state
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
 tw.install()
 supplier = state().loops.supplier
 connect = supplier.connect
