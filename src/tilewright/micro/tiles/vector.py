@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import Value, int64, memory_type, vector_of, vector_type, zero
@@ -75,9 +78,12 @@ class VectorKernel(MicroKernel):
             self.load_b(f, f.at(b, sum(widths[:v]) * step_bytes), width, masks[v])
             for v, width in enumerate(widths)
         ]
-        operands = self.load_a(f, rows, max(widths))
+        splats = self.load_a(f, rows, max(widths))
+        # LLVM more or less keeps to the order of the text: with all splats first, x86 runs out of its 16
+        # registers where steps are in pairs; with each beside its multiply-adds, POWER does.
+        operands = splats if self.isa.folds_loads else iter(list(splats))
         if unit.biased:
-            operands.append(unit.biased_word(f, max(widths)))
+            operands = chain(operands, (unit.biased_word(f, max(widths)),))
         following = list(acc)
         for row, a in enumerate(operands):
             for v, vector_b in enumerate(vectors_b):
@@ -143,13 +149,15 @@ class VectorKernel(MicroKernel):
             b = f.at(b, f.mul(call.b.depth, size_b))
         return [*(f.at(base, count * size_a) for base in bases), b, *acc]
 
-    def load_a(self, f: Function, pointers: list[Value], widest: int) -> list[Value]:
-        """A splat per row: a broadcasting load, or a lane of a vector load where FMA takes lanes."""
+    def load_a(self, f: Function, pointers: list[Value], widest: int) -> Iterator[Value]:
+        """A splat per row, loaded as it is asked for: by a broadcast, or as a lane where FMA takes lanes."""
         if not (self.adjacent_a and self.isa.broadcast is Broadcast.LANE):
-            return [f.splat(self.unit.prepare_a(f, self._word(f, pointer)), widest) for pointer in pointers]
-        if self.a.dtype == self.instruction.a:
-            return self.unit.load_lanes(f, pointers[0], len(pointers))
-        return self._converted_lanes(f, pointers)
+            for pointer in pointers:
+                yield f.splat(self.unit.prepare_a(f, self._word(f, pointer)), widest)
+        elif self.a.dtype == self.instruction.a:
+            yield from self.unit.load_lanes(f, pointers[0], len(pointers))
+        else:
+            yield from self._converted_lanes(f, pointers)
 
     def _converted_lanes(self, f: Function, pointers: list[Value]) -> list[Value]:
         """Adjacent rows of another type, converted a register at a time."""
