@@ -192,7 +192,7 @@ def test_a_strip_of_a_comes_once(core: Core) -> None:
     columns = max(limits.few_columns + blocking.nr, limits.in_place_b // depth + blocking.nr)
     columns = -(-columns // blocking.nr) * blocking.nr
     l1 = small.machine.l1
-    ldb = small.stride(columns, l1, padded=True)
+    ldb = -(-columns // limits.one_set) * limits.one_set  # so that B is packed
     found = small.simulate(Strategy.AUTO, (rows, columns, depth), small.stride(depth, l1, padded=True), ldb)
     compulsory = rows * -(-depth // small.line)
     assert set(found) == {"a", "b", "b_pack", "c"}

@@ -56,6 +56,9 @@ class Broadcast(Enum):
 #: block of the BLAS libraries, and closing a chain costs some cycles (docs/decisions/048-chains-of-sums.md).
 SUMS_OF_A_CHAIN = 256
 
+#: A step of the depth with at least so many multiply-adds has room for prefetches of B.
+FETCHING_FMAS = 16
+
 
 @dataclass(frozen=True)
 class TileFma:
@@ -223,6 +226,13 @@ class Isa:
                 raise InvalidChoice(
                     name=f"{self.name} tile n", found=tile.n, allowed=f"what fits {self.vector_bits} bits"
                 )
+
+    def fetches(self, fmas: int) -> bool:
+        """Whether a step of the depth with so many multiply-adds has room to prefetch a row of B in place.
+
+        A step of AVX2's 6x16 has not: its 12 take all that a core of four instructions a cycle can issue.
+        """
+        return self.folds_loads and fmas >= FETCHING_FMAS
 
     def lanes(self, dtype: DType) -> int:
         """Elements of one vector register."""

@@ -102,6 +102,16 @@ IN_PLACE_B_L1 = 4
 #: of float32 has 0.88 of the peak in place and 0.66 packed, 24x3072x768 the same (Zen 4).
 FEW_ROWS = 24
 
+#: Tiles that prefetch rows of B read it in place from L3 nearly as fast as packed panels: slices of up to so
+#: many times L2, for as many rows as leave A and C near (200x1000x1000 of float32 with 1 MiB), and B of up to
+#: that share of L3 for `FEW_ROWS`, even if its rows share a set of L1.
+FETCHED_SLICE_L2 = 2
+FETCHED_B_L3 = 1 / 2
+#: So few rows stream B once L2 does not hold it, because a step is too short to prefetch for; a few more once
+#: B is larger than so many times L2 (docs/decisions/059-rows-of-b.md).
+UNFETCHED_ROWS = 3
+STREAMED_B_L2 = 4
+
 #: Ways of a set of L1 that a strip of A leaves to the lines of B and C that pass by.
 PASSING_WAYS = 2
 
@@ -127,6 +137,9 @@ class InPlaceLimits:
     ----------
     in_place_b : elements of a kc×n slice of B.
     far_b : elements of B, or of a slice of it, that L2 holds.
+    fetched_slice, fetched_b : elements of such a slice where tiles prefetch its rows, and of a B for few
+        rows; 0 without prefetches.
+    streamed_b : elements of a B from which few rows stream it.
     in_place_a : elements of an m×kc slice of A whose columns of tiles are computed one after the other.
     few_rows, few_columns : m and n.
     strip : rows of A that meet all of B before the next ones.
@@ -139,6 +152,9 @@ class InPlaceLimits:
 
     in_place_b: int
     far_b: int
+    fetched_slice: int
+    fetched_b: int
+    streamed_b: int
     in_place_a: int
     few_rows: int
     few_columns: int
@@ -155,7 +171,8 @@ def in_place_limits(
 ) -> InPlaceLimits:
     """The sizes at which packing starts to pay, for a register tile of mr×nr.
 
-    - B is packed once for all rows, unless it is small (`IN_PLACE_B_L1`), or the rows are few (`FEW_ROWS`).
+    - B is packed once for all rows, unless it is small (`IN_PLACE_B_L1`; `FETCHED_SLICE_L2` where tiles
+      prefetch it), or the rows are few (`FEW_ROWS`).
     - A is read in place, strip by strip: each strip is read once from wherever it lies, stays in L1 or L2,
       and meets all panels of B. It is packed only where its lines would evict each other.
     - Where depths of A are not adjacent, each depth of a strip has lines of its own: such an A is packed
@@ -163,7 +180,7 @@ def in_place_limits(
     - A strip has as many register tiles as let the panels of B stream from L3 in time: a depth of a tile
       takes nr elements of B during mr·nr/lanes/rate cycles.
 
-    Measured in docs/decisions/046-strips-of-a.md and 057-columns-of-a.md.
+    Measured in docs/decisions/046-strips-of-a.md, 057-columns-of-a.md and 059-rows-of-b.md.
     """
     core, l1, isa = machine.core, machine.l1, machine.isa
     cycles = mr * nr / (instruction.products * isa.rate(instruction))  # of a depth of a tile
@@ -173,9 +190,14 @@ def in_place_limits(
     depth_bytes = ceil(tiles * mr * types.a.size / l1.line) * l1.line + instruction.b.bytes(nr)
     way = l1.size // l1.ways
     held = rows_held(way, l1) >= mr + PASSING_WAYS
+    one_a_step = instruction.in_place and instruction.k == 1
+    fetches = one_a_step and isa.fetches(mr * nr // isa.lanes(instruction.acc))
     return InPlaceLimits(
         in_place_b=IN_PLACE_B_L1 * l1.size // types.b.size,
         far_b=machine.l2.size // types.b.size,
+        fetched_slice=fetches * FETCHED_SLICE_L2 * machine.l2.size // types.b.size,
+        fetched_b=int(fetches * FETCHED_B_L3 * (machine.l3 or machine.l2).size) // types.b.size,
+        streamed_b=(STREAMED_B_L2 if fetches else 1) * machine.l2.size // types.b.size,
         in_place_a=3 * machine.l2.size // (2 * types.a.size),
         few_rows=FEW_ROWS,
         few_columns=4 * nr,

@@ -19,7 +19,10 @@ from tilewright.spec.problem import ProductTypes
 #: Constants of `Blocking` that decide bits, or follow from the instruction.
 FIXED_BLOCKS = ("kr", "kc")
 #: Constants of `InPlaceLimits` that follow from the geometry of the caches.
-FIXED_LIMITS = ("one_set", "rows_in_one_set", "columns_in_place", "depths_of_strip", "few_sets")
+FIXED_LIMITS = (
+    *("fetched_slice", "fetched_b", "streamed_b"),
+    *("one_set", "rows_in_one_set", "columns_in_place", "depths_of_strip", "few_sets"),
+)
 #: What a tuning may replace.
 TUNABLE_BLOCKS = tuple(field.name for field in fields(Blocking) if field.name not in FIXED_BLOCKS)
 TUNABLE_LIMITS = tuple(field.name for field in fields(InPlaceLimits) if field.name not in FIXED_LIMITS)

@@ -17,6 +17,10 @@ from tilewright.micro.tiles.operands import Source, TileCall, TilePart
 #: slower at n = 4096, not at all 6 % (docs/decisions/001-prefetch-c-late.md).
 PREFETCH_DEPTH = 64
 
+#: Rows of B in place are prefetched so many steps before their use: each is a line or a few of its own, which
+#: no prefetcher follows where rows are long (docs/decisions/059-rows-of-b.md).
+STEPS_AHEAD = 8
+
 #: Tiles up to this height address all rows of A from one pointer; taller ones have one pointer per 8 rows.
 ROWS_OF_ONE_POINTER = 14
 ROWS_PER_POINTER = 8
@@ -220,9 +224,24 @@ class DepthLoops(ABC):
         groups = len(pointers.bases)
         bases, b, acc = state[:groups], state[groups], state[groups + 1 :]
         rows = [f.at(bases[group], step) for group, step in pointers.rows]
+        if self._fetches_b(walk):
+            self._prefetch_b(walk, b)
         following = self.depth_step(f, walk.part, rows, b, walk.masks, acc, fresh=walk.call.update.added)
         a_bytes, b_bytes = self.step_bytes(f, walk.call)
         return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
+
+    def _fetches_b(self, walk: _DepthLoop) -> bool:
+        """Whether a part prefetches rows of B: in place, one a step, for tiles of many columns and steps."""
+        one_a_step = not self.b.packed and self.instruction.k == 1
+        whole = not walk.part.masked and walk.call.depth.known is None
+        return one_a_step and whole and self.isa.fetches(walk.part.fmas)
+
+    def _prefetch_b(self, walk: _DepthLoop, b: Value) -> None:
+        """Prefetches a later row of B."""
+        f = walk.f
+        later = f.at(b, f.mul(self.step_bytes(f, walk.call)[1], STEPS_AHEAD))
+        for line in range(0, sum(walk.part.widths) * self.b.dtype.size, CACHE_LINE):
+            f.prefetch(f.at(later, line), write=False, locality=3)
 
     def _row_pointers(self, f: Function, call: TileCall, rows: int) -> RowPointers:
         """Addresses of the rows of A: frozen odd multiples of the stride, times 1, 2, 4 or 8.

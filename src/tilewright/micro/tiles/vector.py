@@ -16,6 +16,9 @@ from tilewright.micro.units.instructions import find_multiply
 from tilewright.micro.units.multiply import VectorMultiply
 from tilewright.spec.dtype import DType
 
+#: So many vector registers are few.
+FEW_REGISTERS = 16
+
 #: Registers for B where those of A hold several depths: AArch64 loads them in pairs (ldp).
 PAIR_OF_B = 2
 
@@ -79,9 +82,9 @@ class VectorKernel(MicroKernel):
             for v, width in enumerate(widths)
         ]
         splats = self.load_a(f, rows, max(widths))
-        # LLVM more or less keeps to the order of the text: with all splats first, x86 runs out of its 16
-        # registers where steps are in pairs; with each beside its multiply-adds, POWER does.
-        operands = splats if self.isa.folds_loads else iter(list(splats))
+        # LLVM more or less keeps to the order of the text: with all splats first, steps in pairs run out of
+        # 16 registers; with each beside its multiply-adds, large tiles run out of more.
+        operands = splats if self.isa.vector_registers <= FEW_REGISTERS else iter(list(splats))
         if unit.biased:
             operands = chain(operands, (unit.biased_word(f, max(widths)),))
         following = list(acc)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 from tilewright.ir.expressions import AllOf, AnyOf, Compare, Constant, Name, Relation, maximum, roundup
@@ -22,7 +23,7 @@ from tilewright.ir.nodes import (
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking
-from tilewright.macro.cost import InPlaceLimits, in_place_limits
+from tilewright.macro.cost import UNFETCHED_ROWS, InPlaceLimits, in_place_limits
 from tilewright.macro.prediction import Path
 from tilewright.macro.tuned import tuned_limits
 from tilewright.ops.gemm.cache_blocks import (
@@ -106,9 +107,37 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
         small_b = (small, spread, *ones(sizes.cs_b))
         # Lines of few sets evict each other before the next rows meet them.
         kinds = _columns_near(nest, limits)
-        choices = ((few, spread), *((*small_b, near, *kind) for kind in kinds), (*small_b, one))
+        seldom = tuple(_few_in_place(nest, limits, few, spread))
+        places = (small_b, *_fetched_b(nest, limits))
+        choices = (
+            *seldom,
+            *((*place, near, *kind) for place, kind in product(places, kinds)),
+            *((*place, one) for place in places),
+        )
         return AnyOf(tuple(AllOf((*choice, *always)) for choice in choices))
     return AnyOf(tuple(AllOf((choice, *always)) for choice in _converting(nest, limits)))
+
+
+def _fetched_b(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
+    """Conditions of a larger slice of B, whose rows tiles prefetch."""
+    sizes = nest.sizes
+    if limits.fetched_slice:
+        held = Compare(Relation.LE, sizes.n * Name("kc"), Constant(limits.fetched_slice))
+        half = max(1, limits.one_set // 2)
+        yield held, Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, half)), *ones(sizes.cs_b)
+
+
+def _few_in_place(
+    nest: Nest, limits: InPlaceLimits, few: Compare, spread: Compare
+) -> Iterator[tuple[Compare, ...]]:
+    """Alternatives under which B is in place because few rows read it; `spread`, it has room in L1."""
+    sizes = nest.sizes
+    if not limits.fetched_b:
+        yield few, spread
+        return
+    yield few, Compare(Relation.LE, sizes.n * sizes.k, Constant(limits.fetched_b))
+    if sizes.cs_b != Constant(1):  # copied, one micro-panel at a time
+        yield few, spread, Compare(Relation.LT, Constant(1), sizes.cs_b)
 
 
 def _strips(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:
@@ -194,12 +223,12 @@ def _paths(nest: Nest, limits: InPlaceLimits, lanes: int) -> Iterator[PathChoice
             deep = (*ones(sizes.rs_b, sizes.cs_c), one_row, Compare(Relation.LE, Constant(lanes), sizes.k))
             condition = AnyOf((AllOf(deep),))
             yield PathChoice(Path.COLUMNS, condition, columns(nest, lanes), condition)
-        far = Compare(Relation.LT, Constant(limits.far_b), sizes.n * sizes.k)
         some = Compare(Relation.LT, Constant(0), Name("depths"))
         adjacent = (*ones(sizes.cs_b, sizes.cs_c), some, *words)
-        single = AllOf((*adjacent, one_row))
         few = (*adjacent, Compare(Relation.LE, sizes.m, Constant(STREAMED_ROWS)))
-        condition, possible = AnyOf((single, AllOf((*few, far)))), AnyOf((AllOf(few),))
+        streamed = ((one_row,), *_far(nest, limits))
+        condition = AnyOf(tuple(AllOf((*adjacent, *choice)) for choice in streamed))
+        possible = AnyOf((AllOf(few),))
         body = streaming(nest, nest.types.acc, lanes)
         yield PathChoice(Path.STREAMING, condition, body, possible)
     if words is not None:
@@ -207,6 +236,15 @@ def _paths(nest: Nest, limits: InPlaceLimits, lanes: int) -> Iterator[PathChoice
             yield PathChoice(Path.IN_PLACE, _both_in_place(nest, limits, words), tiling(nest))
         yield PathChoice(Path.STRIPS, _strips(nest, limits, words), packing(nest, limits.strip))
     yield PathChoice(Path.PACKED, None, packing(nest))
+
+
+def _far(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
+    """Alternatives under which a B for few rows is so far away that it is read in order."""
+    sizes = nest.sizes
+    kinds = {limits.far_b: UNFETCHED_ROWS, max(limits.far_b, limits.streamed_b): STREAMED_ROWS}
+    for most, rows in kinds.items():
+        far = Compare(Relation.LT, Constant(most), sizes.n * sizes.k)
+        yield Compare(Relation.LE, sizes.m, Constant(rows)), far
 
 
 def _auto(nest: Nest, limits: InPlaceLimits, lanes: int, only: Path | None) -> tuple[Statement, ...]:
