@@ -21,8 +21,8 @@ PROBLEM = Gemm(dtype="f32", a="strided", b="strided", c="strided")
 ZEN4 = find_machine("znver4")
 ROWS = {"avx512": ZEN4, "avx2": ZEN4.with_isa(AVX2)}
 
-#: Measured on a Zen 4 (docs/decisions/046-strips-of-a.md, 059-rows-of-b.md): the faster path and a slower one;
-#: the share of the peak of the faster one, from and to, where it was measured.
+#: Measured on a Zen 4 (docs/decisions/046-strips-of-a.md, 059-rows-of-b.md): the faster path and a slower
+#: one; the share of the peak of the faster one, from and to, where it was measured.
 MEASURED: dict[tuple[str, tuple[int, int, int]], tuple[Path, Path, tuple[float, float] | None]] = {
     ("avx512", (512, 512, 512)): (Path.STRIPS, Path.IN_PLACE, (0.93, 0.97)),
     ("avx512", (2048, 2048, 2048)): (Path.STRIPS, Path.IN_PLACE, (0.94, 0.96)),
