@@ -172,6 +172,19 @@ def test_fma_rows(name: str, dtype: DType) -> None:
         check_scaled_addresses(loop, depths)
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_half_vectors_use_the_half_of_a_broadcast(dtype: DType) -> None:
+    """Columns that end in half a vector: a row has one broadcast, from memory, and none by a shuffle."""
+    mr, vectors, _ = shape("znver4", dtype)
+    found = innermost_loops(tile_assembly("znver4", dtype, adjacent_a=False), find_machine("znver4").triple)
+    fmadd = rf"^vfmadd\d+p{X86_SUFFIX[dtype]}\s.*%"
+    widths = [rf"{fmadd}{register}\d+$" for register in ("ymm", "zmm")]
+    mixed = [loop for loop in found if all(map(loop.matching, widths))]
+    assert {multiplies(loop) for loop in mixed} >= {mr * count for count in range(2, vectors + 1)}
+    for loop in mixed:
+        assert not loop.matching(r"^vbroadcast\w+\s+%"), loop.function
+
+
 @pytest.mark.parametrize(
     ("name", "dtype", "fmas", "broadcasts", "loads"),
     [

@@ -288,6 +288,11 @@ class Function(ControlFlow):
         """The same value, hidden from loop strength reduction (which would rebuild it by serial adds)."""
         return self.emit(value.type, f"freeze {value.typed}")
 
+    def arithmetic_fence(self, value: Value) -> Value:
+        """The same floats, which LLVM does not see through: parts of a register stay parts of it."""
+        kind = value.type
+        return self.call(self.module.declare(f"llvm.arithmetic.fence.{kind.suffix}", kind, (kind,)), [value])
+
     def trunc(self, value: Value, kind: Type) -> Value:
         """The low bits of an integer."""
         return self.emit(kind, f"trunc {value.typed} to {kind.text}")

@@ -35,7 +35,7 @@ def kernel(isa: Isa, mr: int, vectors: int, dtype: DType = F32, *, adjacent_a: b
 @pytest.mark.parametrize(
     ("cpu", "widths"),
     [
-        ("znver4", [(8,), (16,), (16, 8), (16, 16), (16, 16, 16), (16, 16, 16, 16)]),
+        ("znver4", [(16,) * vectors + (last,) for vectors in range(4) for last in (8, 16)]),
         ("znver5", [(16,), (16, 16), (16, 16, 16), (16, 16, 16, 16)]),
     ],
 )

@@ -36,10 +36,6 @@ PARTIAL_HEIGHTS = (8, 4, 2, 1)
 #: long, and the tiles a fifth of the time to compile.
 QUICK_HEIGHTS = (1,)
 
-#: Vectors of columns up to which the last one may have half the width, where that takes half the time: of 8
-#: columns half of a wide vector is wasted, of 40 a sixth of three.
-HALVED_VECTORS = 2
-
 #: The steps of an epilogue, by name: products need not import the functions.
 TILE_STEPS = "tiles.steps:TileSteps"
 
@@ -126,10 +122,10 @@ class Dispatch:
         return masked
 
     def _masked_widths(self) -> Iterator[tuple[int, ...]]:
-        """The vectors of masked tiles, fewest columns first."""
+        """The vectors of masked tiles, fewest columns first; the last may have half the width."""
         lanes, halves = self.kernel.lanes, self.isa.halves and not self.quick
         for vectors in range(1, self.kernel.vectors + 1):
-            if halves and vectors <= HALVED_VECTORS:
+            if halves:
                 yield (*(lanes,) * (vectors - 1), lanes // 2)
             yield (lanes,) * vectors
 

@@ -16,6 +16,7 @@ from typing import ClassVar
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import Type, Value, memory_type, vector_of, vector_type, zero
 from tilewright.machine.isa import Isa, TileFma
+from tilewright.spec.dtype import F32, F64
 
 
 class Multiply(ABC):
@@ -164,7 +165,11 @@ class VectorMultiply(Multiply):
 
     def narrowed(self, f: Function, a: Value, width: int) -> Value:
         """An operand of A for fewer columns, as `multiply` takes it."""
-        return a if a.type.lanes == width else f.shuffle(a, a, range(width))
+        if a.type.lanes == width:
+            return a
+        if self.isa.folds_loads and a.type in (vector_type(kind, a.type.lanes) for kind in (F32, F64)):
+            a = f.arithmetic_fence(a)  # or LLVM broadcasts a part once more, by a shuffle
+        return f.shuffle(a, a, range(width))
 
     def load_b(self, f: Function, pointer: Value, across: int) -> Value:
         return f.load(vector_of(self.word, self.tile.n), pointer, self.tile.b.size)
