@@ -147,6 +147,7 @@ class InPlaceLimits:
     rows_in_one_set : the same for the rows of a register tile; 0 if the ways of a set hold them all.
     columns_in_place : elements of an m×kc slice of A in place whose depths are not adjacent.
     depths_of_strip : depths of a strip of such an A, each of which is a line.
+    tall_rows : rows of a tile in place for the columns of one vector; 0 where they are those of every tile.
     few_sets : elements; lines of such depths at multiples of this distance evict each other.
     """
 
@@ -164,6 +165,7 @@ class InPlaceLimits:
     columns_in_place: int
     depths_of_strip: int
     few_sets: int
+    tall_rows: int
 
 
 def in_place_limits(
@@ -207,6 +209,7 @@ def in_place_limits(
         columns_in_place=l1.size // types.a.size,
         depths_of_strip=int(COLUMNS_SHARE * l1.size - tiles * mr * nr * types.c.size) // depth_bytes,
         few_sets=max(1, way // (FEW_SETS * types.a.size)),
+        tall_rows=2 * mr if one_a_step and isa.halves and mr < 2 * isa.fma_latency * isa.fma_per_cycle else 0,
     )
 
 

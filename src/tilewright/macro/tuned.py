@@ -21,7 +21,7 @@ FIXED_BLOCKS = ("kr", "kc")
 #: Constants of `InPlaceLimits` that follow from the geometry of the caches.
 FIXED_LIMITS = (
     *("fetched_slice", "fetched_b", "streamed_b"),
-    *("one_set", "rows_in_one_set", "columns_in_place", "depths_of_strip", "few_sets"),
+    *("one_set", "rows_in_one_set", "columns_in_place", "depths_of_strip", "few_sets", "tall_rows"),
 )
 #: What a tuning may replace.
 TUNABLE_BLOCKS = tuple(field.name for field in fields(Blocking) if field.name not in FIXED_BLOCKS)

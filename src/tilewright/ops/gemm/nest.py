@@ -233,9 +233,29 @@ def _paths(nest: Nest, limits: InPlaceLimits, lanes: int) -> Iterator[PathChoice
         yield PathChoice(Path.STREAMING, condition, body, possible)
     if words is not None:
         if nest.in_place:
-            yield PathChoice(Path.IN_PLACE, _both_in_place(nest, limits, words), tiling(nest))
+            body = _tall_tiles(nest, limits, lanes, tiling(nest))
+            yield PathChoice(Path.IN_PLACE, _both_in_place(nest, limits, words), body)
         yield PathChoice(Path.STRIPS, _strips(nest, limits, words), packing(nest, limits.strip))
     yield PathChoice(Path.PACKED, None, packing(nest))
+
+
+def _tall_tiles(
+    nest: Nest, limits: InPlaceLimits, lanes: int, body: tuple[Statement, ...]
+) -> tuple[Statement, ...]:
+    """Columns of one vector by taller tiles, where sums of others leave the unit idle, or else a given body.
+
+    Not where rows of A share a set of L1, which has fewer ways than such a tile has rows.
+    """
+    if not limits.tall_rows or not nest.uniform:
+        return body
+    rows = limits.tall_rows
+    tall = replace(nest.blocking, mr=rows, nr=lanes, mc=rows, nc=lanes)
+    nest = replace(nest, blocking=tall, first_row=Name("ib"))
+    sizes = nest.sizes
+    narrow = Compare(Relation.LE, sizes.n, Constant(lanes))
+    spread = Compare(Relation.LT, sizes.rs_a, roundup(sizes.rs_a, limits.one_set))
+    condition = AllOf((narrow, spread, *ones(sizes.cs_b), *nest.whole_tile()))
+    return decide(AnyOf((condition,)), walk_columns(nest, nest.column_in_place()), body)
 
 
 def _far(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
