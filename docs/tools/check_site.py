@@ -71,7 +71,7 @@ def pictures_without_text(site: Path) -> list[str]:
 
 
 def main(site: Path) -> int:
-    """Prints what is wrong; 1 if anything is."""
+    """Prints what is wrong; 1 if anything is, or if there is no page."""
     broken, silent = broken_links(site), pictures_without_text(site)
     for line in broken:
         sys.stderr.write(f"broken link: {line}\n")
@@ -79,7 +79,7 @@ def main(site: Path) -> int:
         sys.stderr.write(f"picture without alternative text: {line}\n")
     pages = sum("_static" not in path.parts for path in site.rglob("*.html"))
     sys.stdout.write(f"{pages} pages, {len(broken)} broken links, {len(silent)} pictures without text\n")
-    return 1 if broken or silent else 0
+    return 1 if broken or silent or not pages else 0
 
 
 if __name__ == "__main__":

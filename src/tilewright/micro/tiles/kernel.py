@@ -352,10 +352,13 @@ class MicroKernel(Chains):
         """
         count = len(part.widths)
         if call.update.alpha is not None:
-            empty = f.icmp("==", call.depth, 0)
-            alpha = f.select(empty, constant(self.acc, 1), call.update.alpha)
-            alphas = {width: f.splat(alpha, width) for width in part.widths}
-            acc = [f.times(value, alphas[part.widths[index % count]]) for index, value in enumerate(acc)]
+            one = constant(self.acc, 1)
+            alpha = f.select(f.icmp("==", call.depth, 0), one, call.update.alpha)
+            # A product by 1 has the same bits, and takes as long as one more depth.
+            with f.once_if(f.not_equal(alpha, one), acc) as (values, advance):
+                alphas = {width: f.splat(alpha, width) for width in part.widths}
+                advance([f.times(value, alphas[value.type.lanes]) for value in values])
+            acc = advance.results
         if call.update.beta is not None:
             acc = self._add_c(f, part, call.update.beta, rows, acc, masks)
         if call.steps is None:
