@@ -106,7 +106,15 @@ def idle(A: Array, B: Array, C: Array) -> None:
         t = 0.0 + t
 
 
+def variables_multiplied(A: Array, B: Array, C: Array) -> None:
+    for i in range(7):
+        for k in range(7):
+            C[i] += A[i * k, k] * B[k]
+            C[i] += A[i * k, k] * B[k]
+
+
 REFUSED = [
+    (variables_multiplied, "has subscripts that are not affine in loop indices, in line"),
     (idle, "reads elements of A that no product needs, in line"),
     (taken_in_steps, "takes a slice of A instead of an element"),
     (growing, "takes a slice of B whose length varies"),

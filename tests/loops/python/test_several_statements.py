@@ -278,3 +278,43 @@ def test_errors_of_arithmetic_that_are_asked_for(monkeypatch: pytest.MonkeyPatch
     with np.errstate(divide="raise", invalid="raise"), pytest.raises(FloatingPointError):
         fast(np.zeros((N, N)))
     assert "to raise errors" in tw.accelerate.report(fast)[0].as_written
+
+
+def flat_triangle(A: Array, B: Array, C: Array, m: int, n: int, depth: int) -> None:
+    for i in range(m):
+        for j in range(i + 1):
+            for k in range(depth):
+                C[n * i + j] += A[depth * i + k] * B[j + n * k]
+
+
+@pytest.mark.parametrize(("n", "replaced"), [(0, False), (1, False), (39, False), (40, True), (50, True)])
+def test_rows_of_a_flat_triangle_are_apart(n: int, replaced: bool) -> None:
+    """With a distance of rows that is too small, the same elements are written again and again."""
+    rng = np.random.default_rng(0)
+    m, depth = 40, 30
+    a, b = (rng.integers(-3, 4, 3000) for _ in range(2))
+    ours, theirs = (np.zeros(3000, a.dtype) for _ in range(2))
+    fast = tw.accelerate(flat_triangle)
+    fast(a, b, ours, m, n, depth)
+    flat_triangle(a, b, theirs, m, n, depth)
+    np.testing.assert_array_equal(ours, theirs)
+    (report,) = tw.accelerate.report(fast)
+    assert report.call is not None
+    assert report.call.runs == replaced
+    assert replaced or "write the same elements" in report.as_written
+
+
+def negative_products(a: Array, C: Array) -> None:
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            C[i, j] = -a[i] * a[j]
+
+
+def test_negative_products_do_not_read_what_they_replace() -> None:
+    a, ours = np.arange(40.0), np.full((40, 40), np.nan)
+    fast = tw.accelerate(negative_products)
+    fast(a, ours)
+    np.testing.assert_array_equal(ours, -np.outer(a, a))
+    (report,) = tw.accelerate.report(fast)
+    assert report.call is not None
+    assert report.call.runs == 1

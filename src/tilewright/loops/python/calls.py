@@ -195,15 +195,14 @@ class NestCall(NestValues):
             total = einsum(self.subscripts, a, b)
         else:
             total = einsum(self.subscripts, a, b, dtype=together)
+        old: Any = c if self.product.beta.is_one else 0 if self.product.beta.is_zero else beta * c
         if self.product.alpha == Factor(-1):
-            old = c if self.product.beta.is_one else beta * c
             np.subtract(old, total, out=c, casting="same_kind")
             return
         scaled = total if self.product.alpha.is_one else alpha * total
         if self.product.beta.is_zero:
             np.copyto(c, scaled, casting="same_kind")
         else:
-            old = c if self.product.beta.is_one else beta * c
             np.add(old, scaled, out=c, casting="same_kind")
 
     def triangle(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any) -> None:

@@ -44,7 +44,7 @@ class VectorCall(NestValues):
         self.steps = planned(self.statements, nest.loop.where)
         self._written = {one.target.array for one in self.statements}
         self.lines = self._code(self.steps)
-        self.plan  # noqa: B018 (compiles, so that what cannot be is refused here)
+        self.plan, self.reach  # noqa: B018 (compile, so that what cannot be is refused here)
 
     @cached_property
     def subscripts(self) -> str:
@@ -116,8 +116,8 @@ class VectorCall(NestValues):
         code = PlanCode(arrays, self._symbols, scalars)
         code.write(steps)
         names = [*arrays.values(), *self._symbols.values(), *scalars.values()]
-        words = ", ".join([*names, "contract", "total", "strided", "stepped", "root", "choice", "quotient"])
-        return [f"def plan({words}):", *code.lines]
+        functions = ("contract", "total", "strided", "apart", "stepped", "root", "choice", "quotient")
+        return [f"def plan({', '.join([*names, *functions])}):", *code.lines]
 
     @cached_property
     def plan(self) -> Callable[..., None]:
@@ -226,11 +226,14 @@ def _share(one: Array, other: Array) -> bool:
 
 
 def _overlaps_itself(array: Array) -> bool:
+    """Whether two elements of an array may share memory."""
+    return _overlap(array.itemsize, array.strides, array.shape)
+
+
+def _overlap(size: int, strides: Sequence[int], counts: Sequence[int]) -> bool:
     """Whether two elements may share memory: strides, sorted, each have to be beyond the smaller ones."""
-    reach = array.itemsize
-    for stride, count in sorted(
-        (abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1
-    ):
+    reach = size
+    for stride, count in sorted((abs(s), n) for s, n in zip(strides, counts, strict=True) if n > 1):
         if stride < reach:
             return True
         reach = stride * (count - 1) + reach
@@ -254,7 +257,7 @@ def _functions(dtype: np.dtype[Any]) -> tuple[Callable[..., Any], ...]:
         found = np.add.reduce(array, axis=axes, dtype=wide)
         return found if wide == dtype else found.astype(dtype)
 
-    return _contract, total, _strided, _stepped, _root, _choice, _quotient
+    return _contract, total, _strided, _apart, _stepped, _root, _choice, _quotient
 
 
 def _contract(subscripts: str, *operands: Array) -> Any:
@@ -267,8 +270,19 @@ def _strided(
 ) -> Array:
     """Elements of which each dimension moves several axes, or axes that several dimensions move."""
     begin = array[tuple(slice(start, start + 1) for start in starts)]
-    strides = [sum(step * stride for step, stride in zip(own, array.strides, strict=True)) for own in steps]
+    strides = _strides_of(array, steps)
     return np.lib.stride_tricks.as_strided(begin, counts, strides, writeable=array.flags.writeable)
+
+
+def _apart(array: Array, steps: tuple[tuple[int, ...], ...], counts: tuple[int, ...]) -> None:
+    """Check that iterations write different elements: loops in another order would give another result."""
+    if _overlap(array.itemsize, _strides_of(array, steps), counts):
+        raise AsWritten("iterations write the same elements")
+
+
+def _strides_of(array: Array, steps: tuple[tuple[int, ...], ...]) -> list[int]:
+    """Bytes from one iteration to the next, given how far each dimension moves each axis."""
+    return [sum(step * stride for step, stride in zip(own, array.strides, strict=True)) for own in steps]
 
 
 def _stepped(start: int, count: int, step: int) -> slice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from tilewright.loops.nests.effects import Refused
 from tilewright.loops.nests.nest import (
@@ -32,6 +33,10 @@ STRIP = 64
 RELATIONS = {"ogt": ">", "olt": "<", "oge": ">=", "ole": "<=", "oeq": "==", "une": "!="}
 #: Letters of dimensions.
 _LETTERS = "ijklmnpqrstuvwxyzabcdefgho"
+
+
+#: Where an axis starts, and how far loops move it.
+_Axis: TypeAlias = tuple[Polynomial, Sequence[tuple[Index, Polynomial]]]
 
 
 class PlanCode:
@@ -109,6 +114,11 @@ class PlanCode:
         else:
             self._line(f"{self.names[end]} = min({self.names[begin]} + {STRIP}, {last})")
         rows = replace(outer, first=Polynomial.of(begin), end=Polynomial.of(end))
+        ends = (inner.count.substitute({outer.index: at}) for at in (outer.first, outer.end - 1))
+        free = {loop.index: loop for loop in whole.free} | {outer.index: outer, inner.index: inner}
+        self._check_apart(
+            whole.statement.target, free, {inner.index: f"max({', '.join(map(self.text, ends))})"}
+        )
         border = Symbol(f"border of {inner.index}")
         at = Polynomial.of(border)
         if outer.index in inner.end.indices:
@@ -144,6 +154,7 @@ class PlanCode:
         if counts:
             self._open(f"if {' and '.join(counts)}:")
         labels, view = self._view(target, free)
+        self._check_apart(target, free, {})
         if statement.value is not None:
             total = self._value(statement.value, dict(statement.places), free, labels)
         else:
@@ -203,32 +214,38 @@ class PlanCode:
 
     def _view(self, element: ArrayElement, free: Mapping[Index, VectorLoop]) -> tuple[list[Index], str]:
         """The elements of all iterations: the loop of each axis, and the code."""
-        name = self.arrays[element.array]
-        axes: list[tuple[str, list[tuple[Index, Polynomial]]]] = []
-        for subscript in element.subscripts:
-            form = subscript.linear(list(free))
-            if form is None:
-                raise Refused(Where(""), f"has a subscript of {element.array} that is a product of variables")
-            moves = [(index, stride) for index, stride in form.coefficients if stride]
-            start = form.rest
-            for index, stride in moves:
-                start = start + free[index].first * stride
-            axes.append((self.text(start), moves))
+        name, axes = self.arrays[element.array], _axes(element, free)
+        starts = [self.text(start) for start, _ in axes]
         every = [index for _, moves in axes for index, _ in moves]
-        plain = all(
-            len(moves) < 2 and all(stride.constant is not None for _, stride in moves) for _, moves in axes
-        )
-        if plain and len(set(every)) == len(every):
-            shown = [self._slice(start, moves, free) for start, moves in axes]
+        if _is_plain(axes):
+            shown = [self._slice(start, moves, free) for start, (_, moves) in zip(starts, axes, strict=True)]
             return every, f"{name}[{', '.join(shown)}]"
         labels = list(dict.fromkeys(every))
-        starts = "".join(f"{start}, " for start, _ in axes)
+        counts = "".join(f"{self.text(free[label].count)}, " for label in labels)
+        begins = "".join(f"{start}, " for start in starts)
+        return labels, f"strided({name}, ({begins}), ({self._steps(axes, labels)}), ({counts}))"
+
+    def _steps(self, axes: Sequence[_Axis], labels: Sequence[Index]) -> str:
+        """How far each label moves each axis."""
         steps = ""
         for label in labels:
             strides = (dict(moves).get(label, Polynomial()) for _, moves in axes)
             steps += f"({''.join(f'{self.text(stride)}, ' for stride in strides)}), "
-        counts = "".join(f"{self.text(free[label].count)}, " for label in labels)
-        return labels, f"strided({name}, ({starts}), ({steps}), ({counts}))"
+        return steps
+
+    def _check_apart(
+        self, target: ArrayElement, free: Mapping[Index, VectorLoop], most: Mapping[Index, str]
+    ) -> None:
+        """A line that finds out whether iterations write different elements, where strides are variables.
+
+        `most` has the counts of loops whose own counts depend on others.
+        """
+        axes = _axes(target, free)
+        if _is_plain(axes):
+            return
+        labels = list(dict.fromkeys(index for _, moves in axes for index, _ in moves))
+        counts = "".join(f"{most.get(label) or self.text(free[label].count)}, " for label in labels)
+        self._line(f"apart({self.arrays[target.array]}, ({self._steps(axes, labels)}), ({counts}))")
 
     def _slice(
         self, start: str, moves: Sequence[tuple[Index, Polynomial]], free: Mapping[Index, VectorLoop]
@@ -293,6 +310,30 @@ def _with_loops(
     terms = tuple(replace(term, sums=of(term.sums)) for term in statement.terms)
     made = replace(statement, loops=of(statement.loops), terms=terms)
     return WholeStatement(made, whole.serial if serial is None else whole.serial | {serial})
+
+
+def _axes(element: ArrayElement, free: Mapping[Index, VectorLoop]) -> list[_Axis]:
+    """The first subscript of each axis, and its strides."""
+    axes: list[_Axis] = []
+    for subscript in element.subscripts:
+        form = subscript.linear(list(free))
+        if form is None:
+            raise Refused(Where(""), f"has a subscript of {element.array} that is a product of variables")
+        moves = [(index, stride) for index, stride in form.coefficients if stride]
+        start = form.rest
+        for index, stride in moves:
+            start = start + free[index].first * stride
+        axes.append((start, moves))
+    return axes
+
+
+def _is_plain(axes: Sequence[_Axis]) -> bool:
+    """Whether each axis is moved by one loop of its own at most, by a known stride."""
+    every = [index for _, moves in axes for index, _ in moves]
+    known = all(
+        len(moves) < 2 and all(stride.constant is not None for _, stride in moves) for _, moves in axes
+    )
+    return known and len(set(every)) == len(every)
 
 
 def _expanded(text: str, own: Sequence[Index], labels: Sequence[Index]) -> str:
