@@ -111,6 +111,21 @@ def test_types(dtypes: tuple[str, str, str], called: bool) -> None:
     assert (tw.accelerate.report(fast)[0].as_written == "") == called
 
 
+def negated(D: Array, B: Array, n: int) -> Any:
+    s = np.int32(0)
+    for j in range(n):
+        s += -D[j] * B[j]
+    return s
+
+
+def test_factors_of_narrower_integers_wrap_around() -> None:
+    narrow, wide = np.arange(1, 301, dtype=np.uint16), np.ones(300, np.int32)
+    fast = tw.accelerate(negated)
+    with np.errstate(over="ignore"):
+        assert fast(narrow, wide, 300) == negated(narrow, wide, 300) == 300 * 65536 - narrow.sum()
+    assert "wraps around" in tw.accelerate.report(fast)[0].as_written
+
+
 def test_loop_variables_keep_their_last_values() -> None:
     fast = tw.accelerate(programs.last_values)
     a, b, c = arrays_of([(7, 9), (9, 8), (7, 8)], "f8")

@@ -134,6 +134,8 @@ class NestCall(NestValues):
             raise AsWritten(f"dtypes of different kinds are mixed: {a.dtype}, {b.dtype} and {target}")
         if kinds is INTEGERS and not factors == together == target:
             raise AsWritten(f"integer dtypes differ: {a.dtype}, {b.dtype} and {target}")
+        if kinds is INTEGERS and a.dtype != b.dtype and not self.product.alpha.is_one:
+            raise AsWritten(f"a factor times {a.dtype} or {b.dtype} wraps around in one of them")
         if not np.can_cast(together, target, "same_kind"):
             raise AsWritten(f"{together} is stored as {target}")
         return together

@@ -355,9 +355,9 @@ class MicroKernel(Chains):
             one = constant(self.acc, 1)
             alpha = f.select(f.icmp("==", call.depth, 0), one, call.update.alpha)
             # A product by 1 has the same bits, and takes as long as one more depth.
-            with f.once_if(f.not_equal(alpha, one), acc) as (values, advance):
+            with f.once_if(f.not_equal(alpha, one), acc) as (sums, advance):
                 alphas = {width: f.splat(alpha, width) for width in part.widths}
-                advance([f.times(value, alphas[value.type.lanes]) for value in values])
+                advance([f.times(value, alphas[value.type.lanes]) for value in sums])
             acc = advance.results
         if call.update.beta is not None:
             acc = self._add_c(f, part, call.update.beta, rows, acc, masks)
