@@ -230,7 +230,7 @@ class Isa:
     def fetches(self, fmas: int) -> bool:
         """Whether a step of the depth with so many multiply-adds has room to prefetch a row of B in place.
 
-        A step of AVX2's 6x16 has not: its 12 take all that a core of four instructions a cycle can issue.
+        AVX2's step of 6x16 has none: its 12 take all that a core of four instructions a cycle can issue.
         """
         return self.folds_loads and fmas >= FETCHING_FMAS
 

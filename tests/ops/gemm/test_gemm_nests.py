@@ -328,6 +328,23 @@ def test_interpreted_nest_equals_the_reference(name: str, dtype: DType, strategy
         check(problem, build, (m, n, k), SCALAR_PAIRS[number % len(SCALAR_PAIRS)], variant=number)
 
 
+@pytest.mark.parametrize("sizes", [(30, 7, 40), (25, 16, 300), (11, 2, 5)], ids=str)
+def test_few_columns_have_taller_tiles_where_vectors_have_halves(sizes: tuple[int, int, int]) -> None:
+    """A tile of 12 rows beside those of 6 on a Zen 4, for the columns of one vector; none on a Zen 5."""
+    layout = Layout.STRIDED
+    problem = Gemm(dtype="f32", a=layout, b=layout, c=layout)
+
+    def build(wanted: Gemm, cpu: str = "znver4") -> Program:
+        machine = find_machine(cpu)
+        return build_gemm(wanted, choose_blocking(machine, instruction_of(wanted, machine.isa)), machine, "g")
+
+    tall = "Tile(mr=12, nr=16"
+    assert tall in repr(build(problem))
+    assert tall not in repr(build(problem, "znver5"))
+    check(problem, build, sizes, SCALAR_PAIRS[0], variant=1)
+    check(problem, build, sizes, SCALAR_PAIRS[1], variant=2)
+
+
 #: Element types of A, B, C and sums: every kind of instruction, of conversion and of store.
 TYPES: tuple[tuple[str, str | None, str | None, str | None], ...] = (
     ("bf16", None, None, None),

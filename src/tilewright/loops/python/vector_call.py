@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.cached import cached_property
+from tilewright.calls.operands import overlaps_itself
 from tilewright.loops.nests.effects import Refused
 from tilewright.loops.nests.nest import FunctionCall, Quotient, Select, SquareRoot, Value
 from tilewright.loops.nests.pointwise import parts_of
@@ -193,7 +194,7 @@ class VectorCall(NestValues):
             places = tuple(slice(one, other + 1) for one, other in zip(lowest, highest, strict=True))
             parts[name] = array[places]
         for name in self._written & parts.keys():
-            if not parts[name].flags.writeable or _overlaps_itself(parts[name]):
+            if not parts[name].flags.writeable or overlaps_itself(parts[name]):
                 raise AsWritten(f"{name} is read-only, or elements of it share memory")
             for other, part in parts.items():
                 if other != name and _share(parts[name], part):
@@ -223,21 +224,6 @@ def _share(one: Array, other: Array) -> bool:
         return bool(np.shares_memory(one, other, max_work=OVERLAP_WORK))
     except np.exceptions.TooHardError:
         return True
-
-
-def _overlaps_itself(array: Array) -> bool:
-    """Whether two elements of an array may share memory."""
-    return _overlap(array.itemsize, array.strides, array.shape)
-
-
-def _overlap(size: int, strides: Sequence[int], counts: Sequence[int]) -> bool:
-    """Whether two elements may share memory: strides, sorted, each have to be beyond the smaller ones."""
-    reach = size
-    for stride, count in sorted((abs(s), n) for s, n in zip(strides, counts, strict=True) if n > 1):
-        if stride < reach:
-            return True
-        reach = stride * (count - 1) + reach
-    return False
 
 
 def _compiled(name: str, lines: list[str]) -> Callable[..., None]:
@@ -270,19 +256,15 @@ def _strided(
 ) -> Array:
     """Elements of which each dimension moves several axes, or axes that several dimensions move."""
     begin = array[tuple(slice(start, start + 1) for start in starts)]
-    strides = _strides_of(array, steps)
+    strides = [sum(step * stride for step, stride in zip(own, array.strides, strict=True)) for own in steps]
     return np.lib.stride_tricks.as_strided(begin, counts, strides, writeable=array.flags.writeable)
 
 
 def _apart(array: Array, steps: tuple[tuple[int, ...], ...], counts: tuple[int, ...]) -> None:
     """Check that iterations write different elements: loops in another order would give another result."""
-    if _overlap(array.itemsize, _strides_of(array, steps), counts):
+    every = tuple(max(count, 0) for count in counts)
+    if overlaps_itself(_strided(array, (0,) * array.ndim, steps, every)):
         raise AsWritten("iterations write the same elements")
-
-
-def _strides_of(array: Array, steps: tuple[tuple[int, ...], ...]) -> list[int]:
-    """Bytes from one iteration to the next, given how far each dimension moves each axis."""
-    return [sum(step * stride for step, stride in zip(own, array.strides, strict=True)) for own in steps]
 
 
 def _stepped(start: int, count: int, step: int) -> slice:

@@ -102,6 +102,10 @@ class PlanCode:
 
     def _strips(self, step: StripLoop) -> None:
         whole, outer, inner = step.whole, step.outer, step.inner
+        ends = (inner.count.substitute({outer.index: at}) for at in (outer.first, outer.end - 1))
+        free = {loop.index: loop for loop in whole.free} | {outer.index: outer, inner.index: inner}
+        counts = {inner.index: f"max({', '.join(map(self.text, ends))})"}
+        self._check_apart(whole.statement.target, free, counts)
         begin, end = Symbol(f"begin of {outer.index}"), Symbol(f"end of {outer.index}")
         self._named(begin)
         self._named(end)
@@ -114,11 +118,6 @@ class PlanCode:
         else:
             self._line(f"{self.names[end]} = min({self.names[begin]} + {STRIP}, {last})")
         rows = replace(outer, first=Polynomial.of(begin), end=Polynomial.of(end))
-        ends = (inner.count.substitute({outer.index: at}) for at in (outer.first, outer.end - 1))
-        free = {loop.index: loop for loop in whole.free} | {outer.index: outer, inner.index: inner}
-        self._check_apart(
-            whole.statement.target, free, {inner.index: f"max({', '.join(map(self.text, ends))})"}
-        )
         border = Symbol(f"border of {inner.index}")
         at = Polynomial.of(border)
         if outer.index in inner.end.indices:

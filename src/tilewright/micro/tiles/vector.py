@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from tilewright.ir.nodes import Tile
@@ -84,7 +84,7 @@ class VectorKernel(MicroKernel):
         splats = self.load_a(f, rows, max(widths))
         # LLVM more or less keeps to the order of the text: with all splats first, steps in pairs run out of
         # 16 registers; with each beside its multiply-adds, large tiles run out of more.
-        operands = splats if self.isa.vector_registers <= FEW_REGISTERS else iter(list(splats))
+        operands: Iterable[Value] = splats if self.isa.vector_registers <= FEW_REGISTERS else [*splats]
         if unit.biased:
             operands = chain(operands, (unit.biased_word(f, max(widths)),))
         following = list(acc)
