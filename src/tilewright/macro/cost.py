@@ -107,6 +107,17 @@ FEW_ROWS = 24
 #: that share of L3 for `FEW_ROWS`, even if its rows share a set of L1.
 FETCHED_SLICE_L2 = 2
 FETCHED_B_L3 = 1 / 2
+#: Where L3 needs longer for a row of B than a step takes (Golden Cove server), any number of rows has slices of
+#: up to that share of L2 in place, and so many rows the larger ones, which tiles wait for less long than a copy
+#: takes: of the peak, 384³ has 0.83 in place and 0.89 with a packed B, 300³ 0.90 and 0.90, 768³ 0.83 and 0.93,
+#: 100x1000x1000 0.79 and 0.69, 200x300x5000 0.77 and 0.84.
+LATE_SLICE_L2 = 1 / 4
+LATE_ROWS = 128
+
+#: Share of L2 that a slice of A may take to meet a B whose lanes are not adjacent, one micro-panel after the
+#: other: panels then stay in L1, and A in L2. Of the peak of a Zen 4, 128x3072x768 has 0.90 so and 0.84 with B
+#: packed at once, 256x768x768 0.94 and 0.95, 512x3072x768 0.89 and 0.91.
+COPIED_A_L2 = 1 / 4
 #: So few rows stream B once L2 does not hold it, because a step is too short to prefetch for; a few more once
 #: B is larger than so many times L2 (docs/decisions/059-rows-of-b.md).
 UNFETCHED_ROWS = 3
@@ -139,6 +150,9 @@ class InPlaceLimits:
     far_b : elements of B, or of a slice of it, that L2 holds.
     fetched_slice, fetched_b : elements of such a slice where tiles prefetch its rows, and of a B for few
         rows; 0 without prefetches.
+    late_slice, late_rows : elements of a larger slice that only so many rows read in place.
+    copied_a : elements of an m×kc slice of A for which a B whose lanes are not adjacent is copied one
+        micro-panel at a time.
     streamed_b : elements of a B from which few rows stream it.
     in_place_a : elements of an m×kc slice of A whose columns of tiles are computed one after the other.
     few_rows, few_columns : m and n.
@@ -155,6 +169,9 @@ class InPlaceLimits:
     far_b: int
     fetched_slice: int
     fetched_b: int
+    late_slice: int
+    late_rows: int
+    copied_a: int
     streamed_b: int
     in_place_a: int
     few_rows: int
@@ -194,11 +211,16 @@ def in_place_limits(
     held = rows_held(way, l1) >= mr + PASSING_WAYS
     one_a_step = instruction.in_place and instruction.k == 1
     fetches = one_a_step and isa.fetches(mr * nr // isa.lanes(instruction.acc))
+    slices = (FETCHED_SLICE_L2 if feed <= core.l3_bytes_per_cycle else LATE_SLICE_L2, FETCHED_SLICE_L2)
+    fetched, late = (int(fetches * slice_l2 * machine.l2.size) // types.b.size for slice_l2 in slices)
     return InPlaceLimits(
         in_place_b=IN_PLACE_B_L1 * l1.size // types.b.size,
         far_b=machine.l2.size // types.b.size,
-        fetched_slice=fetches * FETCHED_SLICE_L2 * machine.l2.size // types.b.size,
+        fetched_slice=fetched,
         fetched_b=int(fetches * FETCHED_B_L3 * (machine.l3 or machine.l2).size) // types.b.size,
+        late_slice=late,
+        late_rows=LATE_ROWS,
+        copied_a=int(COPIED_A_L2 * machine.l2.size) // types.a.size,
         streamed_b=(STREAMED_B_L2 if fetches else 1) * machine.l2.size // types.b.size,
         in_place_a=3 * machine.l2.size // (2 * types.a.size),
         few_rows=FEW_ROWS,

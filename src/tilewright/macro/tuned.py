@@ -20,7 +20,7 @@ from tilewright.spec.problem import ProductTypes
 FIXED_BLOCKS = ("kr", "kc")
 #: Constants of `InPlaceLimits` that follow from the geometry of the caches.
 FIXED_LIMITS = (
-    *("fetched_slice", "fetched_b", "streamed_b"),
+    *("fetched_slice", "fetched_b", "late_slice", "late_rows", "copied_a", "streamed_b"),
     *("one_set", "rows_in_one_set", "columns_in_place", "depths_of_strip", "few_sets", "tall_rows"),
 )
 #: What a tuning may replace.

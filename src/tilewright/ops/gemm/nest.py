@@ -112,6 +112,7 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
         choices = (
             *seldom,
             *((*place, near, *kind) for place, kind in product(places, kinds)),
+            *((*place, *kind) for place, kind in product(_copied_b(nest, limits, spread), kinds)),
             *((*place, one) for place in places),
         )
         return AnyOf(tuple(AllOf((*choice, *always)) for choice in choices))
@@ -121,10 +122,21 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
 def _fetched_b(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
     """Conditions of a larger slice of B, whose rows tiles prefetch."""
     sizes = nest.sizes
-    if limits.fetched_slice:
-        held = Compare(Relation.LE, sizes.n * Name("kc"), Constant(limits.fetched_slice))
-        half = max(1, limits.one_set // 2)
-        yield held, Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, half)), *ones(sizes.cs_b)
+    spread = Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, max(1, limits.one_set // 2)))
+    rows = Compare(Relation.LE, sizes.m, Constant(limits.late_rows))
+    slices = {limits.late_slice: (rows,), limits.fetched_slice: ()}  # the same slice once, for any rows
+    for most, others in slices.items():
+        if most:
+            held = Compare(Relation.LE, sizes.n * Name("kc"), Constant(most))
+            yield held, spread, *ones(sizes.cs_b), *others
+
+
+def _copied_b(nest: Nest, limits: InPlaceLimits, spread: Compare) -> Iterator[tuple[Compare, ...]]:
+    """Conditions of a B whose lanes are not adjacent: a slice of A is so small that L2 keeps it."""
+    sizes = nest.sizes
+    if sizes.cs_b != Constant(1):
+        held = Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.copied_a))
+        yield held, spread, Compare(Relation.LT, Constant(1), sizes.cs_b)
 
 
 def _few_in_place(
