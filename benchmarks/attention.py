@@ -25,8 +25,8 @@ import tilewright as tw
 from tilewright.errors import TilewrightError
 from tilewright.machine.host import detect_host, host_machine
 from tilewright.tools.bench.bandwidth import MemoryProbe
-from tilewright.tools.explore.attention_cases import AttentionCase, parse_shapes
-from tilewright.tools.explore.attention_memory import measure_memory
+from tilewright.tools.explore.attention.cases import AttentionCase, parse_shapes
+from tilewright.tools.explore.attention.memory import measure_memory
 from tilewright.tools.explore.facts import describe_machine, machine_title
 from tilewright.tools.explore.mca import estimate_kernel
 from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport, measure

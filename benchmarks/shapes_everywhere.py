@@ -39,7 +39,7 @@ from tilewright.tools.bench.contest import (
     MemoryPass,
     find_contestants,
 )
-from tilewright.tools.explore.attention_cases import parse_shapes
+from tilewright.tools.explore.attention.cases import parse_shapes
 from tilewright.tools.explore.cases import Case, parse_sizes
 from tilewright.tools.explore.facts import describe_machine, machine_title
 from tilewright.tools.explore.measure import REPEAT

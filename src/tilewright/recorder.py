@@ -1,8 +1,8 @@
 """Where machine code reports to a recording what a call does, while Python makes it for the first time.
 
-A recording (`calls/recording.py`) learns which functions of machine code a call runs on which arguments, and
-which scratch, teams and arrays these are. Whatever provides one of these reports it here; without a recording
-in this thread that costs the look at one attribute.
+A recording (`calls/recipes/recording.py`) learns which functions of machine code a call runs on which
+arguments, and which scratch, teams and arrays these are. Whatever provides one of these reports it here;
+without a recording in this thread that costs the look at one attribute.
 """
 
 from __future__ import annotations

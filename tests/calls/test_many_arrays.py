@@ -12,8 +12,9 @@ from support import Array
 
 import tilewright as tw
 from tilewright.calls.layout import native_entry_possible
-from tilewright.calls.recipe import MOST_ARRAYS, MOST_RESULTS, MOST_WORDS
-from tilewright.calls.recording import extent, new_array, numpy_call, repeatable
+from tilewright.calls.recipes.recipe import MOST_ARRAYS, MOST_RESULTS, MOST_WORDS
+from tilewright.calls.recipes.recording import extent
+from tilewright.calls.recording import new_array, numpy_call, repeatable
 from tilewright.calls.repeated import repeated, replay
 
 pytestmark = pytest.mark.skipif(not native_entry_possible(), reason="no native entries in this interpreter")

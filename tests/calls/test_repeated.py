@@ -19,7 +19,7 @@ from support import Array, run_python
 
 import tilewright as tw
 from tilewright.calls.layout import native_entry_possible
-from tilewright.calls.recipe import (
+from tilewright.calls.recipes.recipe import (
     HEADER_BYTES,
     MOST_RECIPES,
     PROBES,

@@ -19,8 +19,9 @@ from support import Array
 import tilewright as tw
 from tilewright.calls.kinds import serial_readable
 from tilewright.calls.layout import native_entry_possible
-from tilewright.calls.recipe import MOST_RECIPES
-from tilewright.calls.recording import Recording, repeatable
+from tilewright.calls.recipes.recipe import MOST_RECIPES
+from tilewright.calls.recipes.recording import Recording
+from tilewright.calls.recording import repeatable
 from tilewright.calls.repeated import repeated, replay
 from tilewright.recorder import Numbered
 

@@ -20,7 +20,7 @@ from tiers import crossed, pairwise
 
 import tilewright as tw
 from tilewright.calls.layout import native_entry_possible
-from tilewright.calls.recipe import Field
+from tilewright.calls.recipes.recipe import Field
 from tilewright.calls.repeated import replay
 from tilewright.errors import AxisOutOfRange, NegativeEps, OutReadOnly, OutShape
 

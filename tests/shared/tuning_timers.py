@@ -8,7 +8,7 @@ from types import TracebackType
 
 from tilewright.machine.machine import Machine
 from tilewright.tools.explore.cases import Case
-from tilewright.tools.explore.tune_choice import Round
+from tilewright.tools.explore.tuning.choice import Round
 
 
 class FakeTimer:

@@ -20,8 +20,8 @@ from tilewright.recorder import recordings
 from tilewright.spec.problem import ProductTypes
 from tilewright.tools.cli import app
 from tilewright.tools.cli import tune as command
-from tilewright.tools.explore.record_products import products_counted, record_products
-from tilewright.tools.explore.tune_classes import CLASSES, Shape, Situation
+from tilewright.tools.explore.tuning.classes import CLASSES, Shape, Situation
+from tilewright.tools.explore.tuning.record_products import products_counted, record_products
 
 F32 = ProductTypes.parse("f32")
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from tilewright.calls.interpreter import symbols
 from tilewright.calls.layout import TUPLE_SIZE
 from tilewright.calls.object_code import CALL_ARGUMENTS
-from tilewright.calls.step_code import StepCode, TeamRequest
+from tilewright.calls.recipes.step_code import StepCode, TeamRequest
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.control import Block
 from tilewright.llvm.quick import QUICK_UNIT_BITS, QUICK_WORK, QuickState

@@ -1,8 +1,8 @@
 """Public functions whose repeated calls run in machine code, whatever form these have.
 
 `Repeated` is a builtin over a Python function. A call of a new kind runs the Python function under a
-recording (`recording.py`); where that ends with a recipe, later calls of the kind are machine code
-(`replay.py`).
+recording (`recipes/recording.py`); where that ends with a recipe, later calls of the kind are machine code
+(`recipes/replay.py`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tilewright.calls.afterwards import afterwards
 from tilewright.calls.exchange import Exchange, exchanged
 from tilewright.calls.layout import native_entry_possible, warn_of_python, why_not_native
 from tilewright.calls.lists import MOST_ARGUMENTS
-from tilewright.calls.recording import Recording
-from tilewright.calls.replay import Key, Replay
+from tilewright.calls.recipes.recording import Recording
+from tilewright.calls.recipes.replay import Key, Replay
 from tilewright.errors import TilewrightError
 from tilewright.errors.callers import name_caller
 from tilewright.llvm.builtin import Builtin, address_of, define_method, make_method

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,18 @@ from tilewright.errors import GraphDtype, GraphOperand, GraphShape, shown
 from tilewright.graph.sizes import Shape, size_of
 from tilewright.loops.nests.polynomial import Polynomial
 from tilewright.ops.packing.matrix import PackedMatrix
-from tilewright.spec.arguments import MAX_SIZE, array_of, as_integer, as_integers, as_items, as_text
+from tilewright.spec.arguments import (
+    MAX_SIZE,
+    array_of,
+    as_integer,
+    as_integers,
+    as_items,
+    as_text,
+    parse_choice,
+)
+from tilewright.spec.epilogue import ACTIVATIONS
+from tilewright.spec.functions import UnaryOp
+from tilewright.typing import ActivationName
 
 
 def check_axes(node: str, axis: object) -> tuple[int, ...]:
@@ -96,6 +108,30 @@ def check_values(node: str, values: object) -> tuple[Any, ...]:
     if not found:
         raise GraphOperand(node=node, operand="values", found=shown(values))
     return found
+
+
+def check_beside(node: str, operands: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
+    """The optional operands that are given, by their names.
+
+    Raises
+    ------
+    GraphShape
+    """
+    given = {name: one for name, one in operands.items() if one is not None}
+    for name in given:
+        if name not in known:
+            raise GraphShape(node=node, reason=f"no operand {name!r}; known: {', '.join(known)}")
+    return given
+
+
+def check_activation(name: object) -> ActivationName | None:
+    """The activation of a product.
+
+    Raises
+    ------
+    InvalidChoice
+    """
+    return None if name is None else parse_choice(UnaryOp, name, "activation", ACTIVATIONS).value
 
 
 def is_extended(dtype: np.dtype[Any]) -> bool:

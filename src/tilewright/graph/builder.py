@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from tilewright.errors import GraphDtype, GraphInput, GraphOperand, GraphShape, GraphWithoutOutput, shown
-from tilewright.graph.arguments import check_axes, check_axis, check_constant, check_shape, check_values
+from tilewright.errors import GraphInput, GraphOperand, GraphShape, GraphWithoutOutput, shown
+from tilewright.graph.arguments import (
+    check_activation,
+    check_axes,
+    check_axis,
+    check_beside,
+    check_constant,
+    check_shape,
+    check_values,
+)
 from tilewright.graph.compiled import CompiledGraph, compile_network
 from tilewright.graph.drawing import Shown, draw, graph_text
 from tilewright.graph.dtypes import graph_dtype
@@ -40,7 +48,7 @@ from tilewright.graph.nodes.sequences import EmbeddingNode, RotaryNode
 from tilewright.graph.nodes.sources import ConstantNode, InputNode
 from tilewright.graph.sizes import SizeLike, product, quotient, shown_shape
 from tilewright.graph.slicing import read_index, result_shape
-from tilewright.graph.value import Value
+from tilewright.graph.value import Value, is_number, typed_alike
 from tilewright.ops.attention.bounds import Bounds, Causal, parse_causal
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.spec.arguments import check_flag, check_text, check_word, parse_choice, real_number
@@ -188,7 +196,7 @@ class Graph(Shown):
         return self._node(
             LinearNode,
             operands,
-            activation=_activation(activation),
+            activation=check_activation(activation),
             bias=bias is not None,
             residual=residual is not None,
             by_columns=isinstance(weight, PackedMatrix),
@@ -199,7 +207,7 @@ class Graph(Shown):
     ) -> Value:
         """alpha · a @ b, then an activation; batch axes broadcast."""
         factor = real_number(alpha, "alpha")
-        return self._node(MatmulNode, [a, b], alpha=factor, activation=_activation(activation))
+        return self._node(MatmulNode, [a, b], alpha=factor, activation=check_activation(activation))
 
     def einsum(self, subscripts: str, *operands: Any) -> Value:
         """`numpy.einsum` without an ellipsis."""
@@ -232,7 +240,7 @@ class Graph(Shown):
             "alibi_slopes", "block_table", "key_scales" or "value_scales", as of `tilewright.attention`.
         """
         kind, bounds = parse_causal(causal), Bounds.parse(causal, window)
-        given = _beside("attention", {"mask": mask, **beside}, BESIDE)
+        given = check_beside("attention", {"mask": mask, **beside}, BESIDE)
         return self._node(
             AttentionNode,
             [q, k, v, *given.values()],
@@ -264,7 +272,7 @@ class Graph(Shown):
         ----------
         beside : "new_lengths", "block_table", "key_scales" or "value_scales", as of `tilewright.append_kv`.
         """
-        given = _beside("append_kv", beside, APPEND_BESIDE)
+        given = check_beside("append_kv", beside, APPEND_BESIDE)
         word = check_word(layout, "layout", get_args(AttentionLayoutName))
         operands = [k_cache, v_cache, k, v, kv_lengths, *given.values()]
         return self._node(AppendNode, operands, beside=tuple(given), layout=word)
@@ -352,11 +360,7 @@ class Graph(Shown):
 
         A number takes the type of the other operand, as NumPy's do.
         """
-        if isinstance(a, Value) and _is_number(b):
-            b = _number_like(b, a.dtype)
-        elif isinstance(b, Value) and _is_number(a):
-            a = _number_like(a, b.dtype)
-        return self._node(BinaryNode, [a, b], function=check_word(function, "function", BINARY))
+        return self._node(BinaryNode, typed_alike(a, b), function=check_word(function, "function", BINARY))
 
     def gated(self, x: Any, gate: Any, activation: ActivationName = "silu") -> Value:
         """x · activation(gate), as of SwiGLU and GeGLU; see `tilewright.gated`."""
@@ -382,11 +386,7 @@ class Graph(Shown):
 
     def where(self, condition: Any, a: Any, b: Any) -> Value:
         """a where the condition holds, else b; all broadcast."""
-        if isinstance(a, Value) and _is_number(b):
-            b = _number_like(b, a.dtype)
-        elif isinstance(b, Value) and _is_number(a):
-            a = _number_like(a, b.dtype)
-        return self._node(WhereNode, [condition, a, b])
+        return self._node(WhereNode, [condition, *typed_alike(a, b)])
 
     def cast(self, x: Any, dtype: DType | ElementType | DTypeLike) -> Value:
         """x in another element type."""
@@ -468,39 +468,10 @@ class Graph(Shown):
             if given.graph is not self:
                 raise GraphOperand(node=node, operand=operand, found="a value of another graph")
             return given
-        if isinstance(given, (PackedMatrix, np.ndarray, np.generic)) or _is_number(given):
+        if isinstance(given, (PackedMatrix, np.ndarray, np.generic)) or is_number(given):
             check_constant(node, operand, given)
             return self.constant(given)
         raise GraphOperand(node=node, operand=operand, found=shown(given))
 
     def _at(self, given: Any, node: str, operand: str) -> int:
         return self._value(given, node, operand).at
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (bool, int, float, complex))
-
-
-def _number_like(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A number of Python as NumPy takes it beside an array of a type."""
-    try:
-        kind = np.result_type(dtype, value) if dtype.kind in "biufc" else dtype
-        return np.asarray(value, kind)
-    except OverflowError as error:
-        raise GraphDtype(
-            node="constant", operand="value", found=dtype, required="one that holds it"
-        ) from error
-
-
-def _beside(node: str, operands: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
-    """The optional operands that are given, by their names."""
-    given = {name: one for name, one in operands.items() if one is not None}
-    for name in given:
-        if name not in known:
-            raise GraphShape(node=node, reason=f"no operand {name!r}; known: {', '.join(known)}")
-    return given
-
-
-def _activation(name: object) -> ActivationName | None:
-    """The activation of a product."""
-    return None if name is None else parse_choice(UnaryOp, name, "activation", ACTIVATIONS).value

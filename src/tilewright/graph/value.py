@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
+from tilewright.errors import GraphDtype
 from tilewright.graph.nodes.base import ValueType
 from tilewright.graph.sizes import SizeLike
 
@@ -97,3 +100,33 @@ class Value:
     def transpose(self, *axes: int) -> Value:
         """See `Graph.transpose`."""
         return self.graph.transpose(self, axes or None)
+
+
+def typed_alike(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two operands, of which one that is a number takes the type of the other one, a value.
+
+    Raises
+    ------
+    GraphDtype
+    """
+    if isinstance(a, Value) and is_number(b):
+        return a, _number_like(b, a.dtype)
+    if isinstance(b, Value) and is_number(a):
+        return _number_like(a, b.dtype), b
+    return a, b
+
+
+def _number_like(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A number of Python as NumPy takes it beside an array of a type."""
+    try:
+        kind = np.result_type(dtype, value) if dtype.kind in "biufc" else dtype
+        return np.asarray(value, kind)
+    except OverflowError as error:
+        raise GraphDtype(
+            node="constant", operand="value", found=dtype, required="one that holds it"
+        ) from error
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value is a number of Python."""
+    return isinstance(value, (bool, int, float, complex))

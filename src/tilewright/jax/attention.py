@@ -15,7 +15,8 @@ from tilewright.jax.attention_reference import AttentionOptions, reference_atten
 from tilewright.jax.library import jax, jnp
 from tilewright.jax.lowering import bind, checked_shape, operand
 from tilewright.ops.attention.bounds import Bounds
-from tilewright.ops.attention.operands import Keywords, operand_types, prepare
+from tilewright.ops.attention.operands import Keywords, operand_types
+from tilewright.ops.attention.prepared import prepare
 from tilewright.ops.attention.problem import MAX_HEAD
 from tilewright.typing import AttentionLayoutName, CausalName
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
-from tilewright.calls.recipe import ALIGNMENT, BASES, MOST_SCRATCH, MOST_STEP_WORDS, Base, StepField
-from tilewright.calls.step_code import StepCode, TeamRequest
+from tilewright.calls.recipes.recipe import ALIGNMENT, BASES, MOST_SCRATCH, MOST_STEP_WORDS, Base, StepField
+from tilewright.calls.recipes.step_code import StepCode, TeamRequest
 from tilewright.jax.frame import (
     ERROR_CREATE_BYTES,
     MAJOR,

@@ -1,8 +1,8 @@
 """Programs: the steps of a problem in memory, as the handler runs them.
 
 A problem is recorded without being computed: Python makes the call on arrays that nobody reads or writes, and
-each function of machine code that it would run becomes a step (`calls/recording.py`). So errors are those of
-the public function, and the kernels and blocking are those that it chooses.
+each function of machine code that it would run becomes a step (`calls/recipes/recording.py`). So errors are
+those of the public function, and the kernels and blocking are those that it chooses.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import tilewright as tw
 from tilewright.calls.operands import Array
-from tilewright.calls.recipe import ArrayField, Base, Field, MadeRecipe, StepField
-from tilewright.calls.recording import Recording
+from tilewright.calls.recipes.recipe import ArrayField, Base, Field, MadeRecipe, StepField
+from tilewright.calls.recipes.recording import Recording
 from tilewright.calls.repeated import in_python
 from tilewright.jax.handler_code import ProgramField
 from tilewright.jax.problem import Call, Problem

@@ -22,6 +22,7 @@ from tilewright.llvm.values import (
     Type,
     Value,
     element_of,
+    every_lane,
     int32,
     int64,
     integer,
@@ -32,10 +33,7 @@ from tilewright.llvm.values import (
     vector_of,
     zero,
 )
-from tilewright.machine.arch import find_arch
-
-#: Unit of the length of scalable vectors.
-GRANULE_BITS = 128
+from tilewright.machine.arch import GRANULE_BITS, find_arch
 
 
 def vector_length(vector_bits: int) -> str:
@@ -197,7 +195,7 @@ class Function(ControlFlow):
         """left + right, constants folded."""
         right = integer(right, left)
         if left.known is not None and right.known is not None:
-            return Value(left.type, str(left.known + right.known), left.known + right.known)
+            return integer(left.known + right.known, left)
         if right.known == 0:
             return left
         return right if left.known == 0 else self._binary("add", left, right)
@@ -206,16 +204,16 @@ class Function(ControlFlow):
         """left - right, constants folded."""
         right = integer(right, left)
         if left.known is not None and right.known is not None:
-            return Value(left.type, str(left.known - right.known), left.known - right.known)
+            return integer(left.known - right.known, left)
         return left if right.known == 0 else self._binary("sub", left, right)
 
     def mul(self, left: Value, right: Value | int) -> Value:
         """left * right, constants folded."""
         right = integer(right, left)
         if left.known is not None and right.known is not None:
-            return Value(left.type, str(left.known * right.known), left.known * right.known)
+            return integer(left.known * right.known, left)
         if 0 in (left.known, right.known):
-            return Value(left.type, "0", 0)
+            return integer(0, left)
         if right.known == 1:
             return left
         return right if left.known == 1 else self._binary("mul", left, right)
@@ -246,11 +244,7 @@ class Function(ControlFlow):
 
     def xor(self, left: Value, right: Value | int) -> Value:
         """Bitwise exclusive or; a constant is the same in every lane."""
-        if isinstance(right, Value):
-            return self._binary("xor", left, right)
-        bits = left.type.suffix.rpartition("i")[2]
-        kind = f"splat (i{bits} {right})" if left.type.lanes else str(right)
-        return self.emit(left.type, f"xor {left.typed}, {kind}")
+        return self._binary("xor", left, right if isinstance(right, Value) else every_lane(left, right))
 
     def not_(self, condition: Value) -> Value:
         """The opposite of a condition."""
@@ -259,8 +253,7 @@ class Function(ControlFlow):
     def ceildiv(self, left: Value, right: Value) -> Value:
         """left / right rounded up, of a non-negative by a positive integer; constants folded."""
         if left.known is not None and right.known is not None:
-            quotient = -(-left.known // right.known)
-            return Value(left.type, str(quotient), quotient)
+            return integer(-(-left.known // right.known), left)
         return self._binary("udiv", self.add(left, self.sub(right, 1)), right)
 
     def udiv(self, left: Value, right: Value) -> Value:
@@ -383,7 +376,8 @@ class Function(ControlFlow):
     ) -> Value:
         """Lanes under the mask; the bytes of the others are not touched, they are zero or from `others`."""
         if kind.lanes == 1:
-            both = self.masked_load(*self._paired(kind, pointer, mask), align, others and self._pair(others))
+            two, first = vector_of(element_of(kind), 2), self._first_of_two(mask)
+            both = self.masked_load(two, pointer, first, align, others and self._pair(others))
             return self.shuffle(both, both, [0])
         signature = (POINTER, INT32, mask.type, kind)
         intrinsic = self.module.declare(f"llvm.masked.load.{kind.suffix}.p0", kind, signature)
@@ -393,16 +387,15 @@ class Function(ControlFlow):
         """Writes the lanes under the mask; the bytes of the others are not touched."""
         kind = value.type
         if kind.lanes == 1:
-            _, pointer, mask = self._paired(kind, pointer, mask)
-            self.masked_store(self._pair(value), pointer, mask, align)
+            self.masked_store(self._pair(value), pointer, self._first_of_two(mask), align)
             return
         signature = (kind, POINTER, INT32, mask.type)
         intrinsic = self.module.declare(f"llvm.masked.store.{kind.suffix}.p0", VOID, signature)
         self.call(intrinsic, [value, pointer, int32(align), mask])
 
-    def _paired(self, kind: Type, pointer: Value, mask: Value) -> tuple[Type, Value, Value]:
-        """One lane under a mask as the first of two: LLVM 22 aborts on one double under a mask of SVE."""
-        return vector_of(element_of(kind), 2), pointer, self.shuffle(mask, zero(mask.type), [0, 1])
+    def _first_of_two(self, mask: Value) -> Value:
+        """The mask of one lane as that of two: LLVM 22 aborts on one double under a mask of SVE."""
+        return self.shuffle(mask, zero(mask.type), [0, 1])
 
     def _pair(self, vector: Value) -> Value:
         return self.shuffle(vector, vector, [0, 0])

@@ -17,6 +17,7 @@ from tilewright.llvm.values import (
     Type,
     Value,
     element_type,
+    every_lane,
     memory_type,
     truth_of,
     vector_of,
@@ -33,15 +34,6 @@ _LEAST_HALVES = 4
 def _like(element: Type, value: Value) -> Type:
     """An element type as a scalar or vector of as many lanes as a value."""
     return vector_of(element, value.type.lanes) if value.type.lanes else element
-
-
-def _every(value: Value, number: int) -> Value:
-    """An integer constant in every lane."""
-    kind = value.type
-    if not kind.lanes:
-        return Value(kind, str(number))
-    bits = kind.suffix.rpartition("i")[2]
-    return Value(kind, f"splat (i{bits} {number})")
 
 
 def _float(value: Value, bits: int) -> Value:
@@ -94,9 +86,9 @@ class Convert:
     def _low_half(self, value: Value, dtype: DType) -> Value:
         """Integers of four bits: what the other half of the byte holds does not count."""
         if dtype.kind is Kind.UNSIGNED:
-            return self.f.and_(value, _every(value, 15))
-        raised = self.f.shl(value, _every(value, 4))
-        return self.f.ashr(raised, _every(raised, 4))
+            return self.f.and_(value, every_lane(value, 15))
+        raised = self.f.shl(value, every_lane(value, 4))
+        return self.f.ashr(raised, every_lane(raised, 4))
 
     def _in_pairs(self, value: Value) -> Value:
         """The low halves of adjacent bytes in one byte, the first one below.
@@ -105,8 +97,8 @@ class Convert:
         """
         f, lanes = self.f, value.type.lanes // 2
         pairs = f.bitcast(value, vector_of(INT16, lanes))
-        moved = f.emit(pairs.type, f"lshr {pairs.typed}, {_every(pairs, 4).text}")
-        both = f.or_(f.and_(pairs, _every(pairs, 0x0F)), f.and_(moved, _every(pairs, ~0x0F)))
+        moved = f.emit(pairs.type, f"lshr {pairs.typed}, {every_lane(pairs, 4).text}")
+        both = f.or_(f.and_(pairs, every_lane(pairs, 0x0F)), f.and_(moved, every_lane(pairs, ~0x0F)))
         return f.trunc(both, vector_of(INT8, lanes))
 
     def _floats(self, value: Value, source: DType, to: DType) -> Value:
@@ -142,7 +134,7 @@ class Convert:
         if source == to:
             return value
         wide = self.f.zext(value, _like(memory_type(to), value))
-        return self.f.shl(wide, _every(wide, to.bits - source.bits))
+        return self.f.shl(wide, every_lane(wide, to.bits - source.bits))
 
     def _to_odd(self, value: Value) -> Value:
         """float64 to float32, to the odd one of two neighbours where it is neither.
@@ -156,13 +148,13 @@ class Convert:
         truth = truth_of(value.type)
         inexact = f.emit(truth, f"fcmp one {back.typed}, {value.text}")  # false for NaN
         bits = f.bitcast(near, words)
-        even = f.icmp("==", f.and_(bits, _every(bits, 1)), _every(bits, 0))
+        even = f.icmp("==", f.and_(bits, every_lane(bits, 1)), every_lane(bits, 0))
         # Bits of both signs grow with the magnitude: one more where the neighbour was rounded towards zero.
-        positive = f.icmp(">=", bits, _every(bits, 0))
+        positive = f.icmp(">=", bits, every_lane(bits, 0))
         above = f.emit(truth, f"fcmp ogt {value.typed}, {back.text}")
         below = f.emit(truth, f"fcmp olt {value.typed}, {back.text}")
         outwards = f.select(positive, above, below)
-        step = f.select(outwards, _every(bits, 1), _every(bits, -1))
+        step = f.select(outwards, every_lane(bits, 1), every_lane(bits, -1))
         odd = f.select(f.and_(inexact, even), f.add(bits, step), bits)
         return f.bitcast(odd, floats)
 
@@ -171,7 +163,7 @@ class Convert:
     def _from_upper_part(self, value: Value, source: DType) -> Value:
         f, words = self.f, _like(INT32, value)
         wide = f.emit(words, f"zext {value.typed} to {words.text}")
-        return f.bitcast(f.shl(wide, _every(wide, F32.bits - source.bits)), _like(_FLOAT, value))
+        return f.bitcast(f.shl(wide, every_lane(wide, F32.bits - source.bits)), _like(_FLOAT, value))
 
     def _to_upper_half(self, value: Value, to: DType) -> Value:
         """VCVTNEPS2BF16 would flush subnormals, so the rounding is integer arithmetic everywhere.
@@ -181,11 +173,11 @@ class Convert:
         """
         f, dropped = self.f, F32.bits - to.bits
         bits = f.bitcast(value, _like(INT32, value))
-        upper = f.emit(bits.type, f"lshr {bits.typed}, {_every(bits, dropped).text}")
-        odd = f.and_(upper, _every(bits, 1))
-        rounded = f.add(f.add(bits, _every(bits, (1 << dropped - 1) - 1)), odd)
-        rounded = f.emit(bits.type, f"lshr {rounded.typed}, {_every(bits, dropped).text}")
-        quiet = f.or_(upper, _every(bits, 1 << to.significand - 2))
+        upper = f.emit(bits.type, f"lshr {bits.typed}, {every_lane(bits, dropped).text}")
+        odd = f.and_(upper, every_lane(bits, 1))
+        rounded = f.add(f.add(bits, every_lane(bits, (1 << dropped - 1) - 1)), odd)
+        rounded = f.emit(bits.type, f"lshr {rounded.typed}, {every_lane(bits, dropped).text}")
+        quiet = f.or_(upper, every_lane(bits, 1 << to.significand - 2))
         nan = f.emit(truth_of(value.type), f"fcmp uno {value.typed}, {value.text}")
         return f.trunc(f.select(nan, quiet, rounded), _like(memory_type(to), value))
 
@@ -224,12 +216,12 @@ class Convert:
         # of the exponents' biases; multiplying by it is exact, subnormals included. Infinities and NaNs are
         # the largest of these bits, and get float32's largest exponent.
         wide = f.emit(_like(INT32, value), f"zext {value.typed} to {_like(INT32, value).text}")
-        sign = f.shl(f.and_(wide, _every(wide, sign_bit)), _every(wide, F32.bits - source.bits))
-        shifted = f.shl(f.and_(wide, _every(wide, sign_bit - 1)), _every(wide, moved))
+        sign = f.shl(f.and_(wide, every_lane(wide, sign_bit)), every_lane(wide, F32.bits - source.bits))
+        shifted = f.shl(f.and_(wide, every_lane(wide, sign_bit - 1)), every_lane(wide, moved))
         scaled = f.times(f.bitcast(shifted, floats), _float(value, (2 * F32.bias - source.bias) << 23))
         bits = f.bitcast(scaled, wide.type)
-        beyond = f.icmp(">=", shifted, _every(wide, special << moved))
-        bits = f.select(beyond, f.or_(shifted, _every(wide, 0xFF << 23)), bits)
+        beyond = f.icmp(">=", shifted, every_lane(wide, special << moved))
+        bits = f.select(beyond, f.or_(shifted, every_lane(wide, 0xFF << 23)), bits)
         return f.bitcast(f.or_(bits, sign), floats)
 
     def _to_fields(self, value: Value, to: DType) -> Value:
@@ -237,29 +229,31 @@ class Convert:
         # Adding a power of two whose last place is the last place of the narrow result rounds to it, in the
         # FPU's rounding mode: 2^dropped times the value's own power, at least that of the smallest normal.
         bits = f.bitcast(value, _like(INT32, value))
-        above = _every(bits, F32.bits - to.bits)
-        sign = f.and_(f.emit(bits.type, f"lshr {bits.typed}, {above.text}"), _every(bits, 1 << to.bits - 1))
-        magnitude = f.and_(bits, _every(bits, 0x7FFFFFFF))
+        above = every_lane(bits, F32.bits - to.bits)
+        sign = f.and_(
+            f.emit(bits.type, f"lshr {bits.typed}, {above.text}"), every_lane(bits, 1 << to.bits - 1)
+        )
+        magnitude = f.and_(bits, every_lane(bits, 0x7FFFFFFF))
         # Above the largest number everything becomes the same: the first value without a pattern of its own,
         # whose pattern is that of infinity, or of NaN where there is no infinity.
-        largest = _every(bits, (F32.bias - to.bias << 23) + (special << dropped))
+        largest = every_lane(bits, (F32.bias - to.bias << 23) + (special << dropped))
         clamped = f.select(f.icmp("<", magnitude, largest), magnitude, largest)
-        exponent = f.and_(clamped, _every(bits, 0x7F800000))
-        smallest = _every(bits, (F32.bias + 1 - to.bias) << 23)
+        exponent = f.and_(clamped, every_lane(bits, 0x7F800000))
+        smallest = every_lane(bits, (F32.bias + 1 - to.bias) << 23)
         exponent = f.select(f.icmp(">", exponent, smallest), exponent, smallest)
-        magic = f.add(exponent, _every(bits, dropped << 23))
+        magic = f.add(exponent, every_lane(bits, dropped << 23))
         floats = value.type
         total = f.plus(f.bitcast(clamped, floats), f.bitcast(magic, floats))
         # The sum's last bits are the significand, its leading bit included, which carries into the exponent.
         significand = f.sub(f.bitcast(total, bits.type), magic)
         places = f.sub(exponent, smallest)
-        places = f.emit(bits.type, f"lshr {places.typed}, {_every(bits, dropped).text}")
+        places = f.emit(bits.type, f"lshr {places.typed}, {every_lane(bits, dropped).text}")
         result = f.add(significand, places)
-        nan = f.icmp(">", magnitude, _every(bits, 0x7F800000))
-        payload = f.emit(bits.type, f"lshr {magnitude.typed}, {_every(bits, dropped).text}")
+        nan = f.icmp(">", magnitude, every_lane(bits, 0x7F800000))
+        payload = f.emit(bits.type, f"lshr {magnitude.typed}, {every_lane(bits, dropped).text}")
         fraction = 1 << to.significand - 1
         quiet = (1 << to.bits - 1) - (fraction >> 1) if to.infinities else special
-        payload = f.or_(f.and_(payload, _every(bits, fraction - 1)), _every(bits, quiet))
+        payload = f.or_(f.and_(payload, every_lane(bits, fraction - 1)), every_lane(bits, quiet))
         narrow = f.or_(f.select(nan, payload, result), sign)
         return f.trunc(narrow, _like(memory_type(to), value))
 

@@ -81,7 +81,7 @@ class NativeFunction:
     code : what owns the machine code; None where it stays.
     address : where it starts.
     kinds : types of ctypes of its arguments.
-    thunk : how recipes call the function, as `calls/thunks.py` knows it; None until one does.
+    thunk : how recipes call the function, as `calls/recipes/thunks.py` knows it; None until one does.
     unrecorded : the function for callers that report what it does themselves.
     """
 

@@ -140,6 +140,15 @@ def integer(value: Value | int, like: Value) -> Value:
     return Value(like.type, str(value), value) if isinstance(value, int) else value
 
 
+def every_lane(like: Value, number: int) -> Value:
+    """An integer constant in every lane of a value of the type of another one."""
+    kind = like.type
+    if not kind.lanes:
+        return Value(kind, str(number))
+    bits = kind.suffix.rpartition("i")[2]
+    return Value(kind, f"splat (i{bits} {number})")
+
+
 def truth_of(kind: Type) -> Type:
     """What a comparison of such values gives: one bit, or one for each lane."""
     return vector_of(INT1, kind.lanes) if kind.lanes else INT1

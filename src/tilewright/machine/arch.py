@@ -9,6 +9,9 @@ from dataclasses import field
 
 from tilewright.records import dataclass
 
+#: What lengths of scalable vectors are multiples of (DDI 0487, ZCR_ELx.LEN).
+GRANULE_BITS = 128
+
 
 @dataclass(frozen=True)
 class SystemCalls:

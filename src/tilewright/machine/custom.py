@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from tilewright.errors import InvalidTarget, shown
-from tilewright.machine.arch import find_arch, triple_arch
+from tilewright.machine.arch import GRANULE_BITS, find_arch, triple_arch
 from tilewright.machine.cache import Cache
 from tilewright.machine.feature_rules import check_calling
 from tilewright.machine.isa_rows import ISAS, SVE, best_isa
@@ -30,8 +30,8 @@ _VECTOR_BITS = {
 _STREAMING_BITS = {"apple-m4": 512}
 
 _LENGTH = re.compile(r"\+(sve|sme)([1-9]\d+)")
-#: What lengths are multiples of, and how long the longest are (DDI 0487, ZCR_ELx.LEN).
-_GRANULE_BITS, _LONGEST_BITS = 128, 2048
+#: How long vectors are at most (DDI 0487, ZCR_ELx.LEN).
+_LONGEST_BITS = 2048
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class TargetName:
             length = _LENGTH.fullmatch(entry)
             if length is not None:
                 feature, bits = length[1], int(length[2])
-                if bits % _GRANULE_BITS or bits > _LONGEST_BITS:
-                    reason = f"{bits} is not a length of vectors: a multiple of {_GRANULE_BITS}"
+                if bits % GRANULE_BITS or bits > _LONGEST_BITS:
+                    reason = f"{bits} is not a length of vectors: a multiple of {GRANULE_BITS}"
                     raise InvalidTarget(found=shown(text), reason=f"{reason} up to {_LONGEST_BITS}")
                 entries[number], lengths[feature] = f"+{feature}", bits
         return cls(triple, cpu, ",".join(entries), lengths["sve"], lengths["sme"])

@@ -1,6 +1,6 @@
 """Constants of the models that measurements on this host replaced: the records that a machine has.
 
-`tilewright tune` finds them (`tools/explore/tune.py`), `machine/tuning_file.py` keeps them, `macro/tuned.py`
+`tilewright tune` finds them (`tools/explore/tuning/`), `machine/tuning_file.py` keeps them, `macro/tuned.py`
 applies them. Only constants are tuned that leave the order of every sum as it is. See
 docs/decisions/049-tuning.md. A process whose host is not tuned imports nothing else of this.
 """

@@ -18,7 +18,8 @@ from tilewright.errors import (
     OffsetsNotIncreasing,
     OffsetsPastEnd,
 )
-from tilewright.ops.attention.operands import Keywords, prepare
+from tilewright.ops.attention.operands import Keywords
+from tilewright.ops.attention.prepared import prepare
 
 PROGRAM = str(Path(__file__).with_name("hostile_attention.py"))
 Q, K, V = (filled((2, 8, 8), seed=seed) for seed in range(3))

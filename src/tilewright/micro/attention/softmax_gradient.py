@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from tilewright.llvm.build import Function
 from tilewright.llvm.convert import Convert
-from tilewright.llvm.values import Type, Value, element_type, int64, truth_of, vector_of, vector_type, zero
+from tilewright.llvm.values import (
+    Type,
+    Value,
+    element_type,
+    every_lane,
+    int64,
+    truth_of,
+    vector_of,
+    vector_type,
+    zero,
+)
 from tilewright.machine.isa import Isa
 from tilewright.micro.attention.softmax import SoftmaxCode
 from tilewright.micro.calls import Operands, PrimitiveFunction, Window, value, window
@@ -123,8 +133,7 @@ def emit_finite(f: Function, isa: Isa, given: Operands) -> None:
         def visit(element: Value, kind: Type) -> None:
             place = values.at(f, int64(0), element)
             bits = f.load(kind, place, dtype.size)
-            every = f"splat ({word.text} {exponent})" if kind.lanes else str(exponent)
-            mask = Value(kind, every)
+            mask = every_lane(bits, exponent)
             special = f.emit(truth_of(kind), f"icmp eq {f.and_(bits, mask).typed}, {mask.text}")
             f.store(f.select(special, zero(kind), bits), place, dtype.size)
 

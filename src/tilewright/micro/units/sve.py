@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.llvm.build import GRANULE_BITS, Function
+from tilewright.llvm.build import Function
 from tilewright.llvm.values import (
     INT32,
     INT64,
@@ -31,6 +31,7 @@ from tilewright.llvm.values import (
     vector_of,
     zero,
 )
+from tilewright.machine.arch import GRANULE_BITS
 from tilewright.micro.units.multiply import Multiply, VectorMultiply
 from tilewright.spec.dtype import Kind
 

@@ -23,9 +23,8 @@ from tilewright.ops.attention.operands import (
     Keywords,
     float_dtype,
     heads_first,
-    prepare,
 )
-from tilewright.ops.attention.prepared import PreparedAttention
+from tilewright.ops.attention.prepared import PreparedAttention, prepare
 from tilewright.ops.attention.sequences import SequenceSide
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import DType, find_numpy_dtype

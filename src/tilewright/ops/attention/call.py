@@ -19,8 +19,8 @@ from tilewright.machine.host import host_machine
 from tilewright.ops.attention.decode import decode_queries
 from tilewright.ops.attention.kernel import LENGTHS, AttentionCall, similar_keys
 from tilewright.ops.attention.nest import ITEM_FIELDS
-from tilewright.ops.attention.operands import Keywords, prepare
-from tilewright.ops.attention.prepared import PreparedAttention
+from tilewright.ops.attention.operands import Keywords
+from tilewright.ops.attention.prepared import PreparedAttention, prepare
 from tilewright.ops.attention.problem import Attention, Schedule, ScoreStage
 from tilewright.ops.attention.table import decided
 from tilewright.preparing import Late

@@ -11,8 +11,8 @@ from tilewright.machine.host import host_machine
 from tilewright.ops.attention.call import AttentionStrategy, Part, choose, kernel_of
 from tilewright.ops.attention.decode import attention_cost
 from tilewright.ops.attention.nest import ITEM_FIELDS
-from tilewright.ops.attention.operands import Keywords, prepare
-from tilewright.ops.attention.prepared import PreparedAttention
+from tilewright.ops.attention.operands import Keywords
+from tilewright.ops.attention.prepared import PreparedAttention, prepare
 from tilewright.ops.attention.problem import MAX_HEAD, ScoreStage
 from tilewright.spec.arguments import check_flag, parse_choice
 from tilewright.threads.pool import TEAM_WORK, limited, wanted_threads

@@ -1,4 +1,4 @@
-"""The arguments of attention: conversion, shapes, layouts, overlap; ends in the views that kernels take."""
+"""The arguments of attention, each converted and checked: q, k, v, their sequences, what changes scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 from tilewright.calls.foreign import as_array
 from tilewright.calls.operands import Array, data_address, whole_strides
 from tilewright.calls.pieces import contiguous, copied
-from tilewright.calls.recording import new_array
 from tilewright.errors import (
     AttentionArguments,
     AttentionAxes,
@@ -28,21 +27,15 @@ from tilewright.errors import (
     MaskShape,
     shown,
 )
-from tilewright.ops.attention.bounds import Bounds, Causal
-from tilewright.ops.attention.kernel import AttentionCall
-from tilewright.ops.attention.prepared import PreparedAttention
-from tilewright.ops.attention.problem import ATTENTION_DTYPES, MAX_HEAD, Attention
+from tilewright.ops.attention.bounds import Causal
+from tilewright.ops.attention.problem import ATTENTION_DTYPES
 from tilewright.ops.attention.sequences import (
     SequenceSide,
-    Strides,
     lengths,
     packed_side,
     paged_side,
-    query_offset,
     rows_of_pages,
-    table_of,
 )
-from tilewright.ops.gemm.operands import check_out, direct_out
 from tilewright.spec.arguments import parse_choice, real_number
 from tilewright.spec.dtype import F32, F64, I8, DType, find_numpy_dtype
 from tilewright.typing import AttentionLayoutName
@@ -140,6 +133,17 @@ def heads_first(array: Array, layout: AttentionLayout) -> Array:
     return array if layout is AttentionLayout.BHSD else array.swapaxes(1, 2)
 
 
+def state_shape(result: tuple[int, ...], layout: AttentionLayout) -> tuple[int, ...]:
+    """The shape of lse, row_max and row_sum for a result: (..., heads, queries) in every layout.
+
+    >>> state_shape((5, 3, 2), AttentionLayout.BSHD)
+    (3, 5)
+    """
+    if len(result) == 2 or layout is AttentionLayout.BHSD:
+        return result[:-1]
+    return (*result[:-3], result[-2], result[-3])
+
+
 #: What a number of axes is, by layout.
 _AXES = {
     AttentionLayout.BHSD: "(sequence, d), (heads, sequence, d) or (batch, heads, sequence, d)",
@@ -147,7 +151,7 @@ _AXES = {
 }
 
 
-class _Operands(NamedTuple):
+class AttentionOperands(NamedTuple):
     """q, k and v as the caller has them, and as views of four axes, checked against each other.
 
     Attributes
@@ -173,7 +177,7 @@ class _Operands(NamedTuple):
         )
 
 
-def _operands(q: Any, k: Any, v: Any, keywords: Keywords) -> _Operands:
+def read_operands(q: Any, k: Any, v: Any, keywords: Keywords) -> AttentionOperands:
     """Conversions and every check of q, k and v that does not look at lengths."""
     layout = parse_choice(AttentionLayout, keywords.layout, "layout")
     given = as_array(q, "q"), as_array(k, "k"), as_array(v, "v")
@@ -205,7 +209,7 @@ def _operands(q: Any, k: Any, v: Any, keywords: Keywords) -> _Operands:
             for array, view in zip(given, views, strict=True)
         ]
     )
-    return _Operands(given, q4, k4, v4, layout, copied)
+    return AttentionOperands(given, q4, k4, v4, layout, copied)
 
 
 # --- sequences ----------------------------------------------------------------------------------
@@ -248,7 +252,7 @@ def _packed(array: Array, name: str, value: Any, operand: str) -> SequenceSide:
     return packed_side(value, name, operand, array.shape[2])
 
 
-def _sides(operands: _Operands, keywords: Keywords) -> tuple[SequenceSide, SequenceSide, int]:
+def sequence_sides(operands: AttentionOperands, keywords: Keywords) -> tuple[SequenceSide, SequenceSide, int]:
     """The sequences of q and of k, and their number."""
     q, k = operands.q, operands.k
     _check_combination(keywords)
@@ -275,7 +279,7 @@ def _sides(operands: _Operands, keywords: Keywords) -> tuple[SequenceSide, Seque
 # --- what is done to scores ---------------------------------------------------------------------
 
 
-def _mask(array: Array, lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:
+def broadcast_mask(array: Array, lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     """A mask (batch, heads, queries, keys) with strides of 0 where it broadcasts; truths as bytes."""
     if array.dtype != np.bool_ and float_dtype(array.dtype) is None:
         supported = ", ".join(str(kind.numpy) for kind in ATTENTION_DTYPES)
@@ -292,7 +296,7 @@ def _mask(array: Array, lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     return found
 
 
-def _mask_columns(array: Array, keys: SequenceSide, cache: Array) -> tuple[Array, int]:
+def mask_columns(array: Array, keys: SequenceSide, cache: Array) -> tuple[Array, int]:
     """A mask without columns past the last key of a paged cache, and the number of keys it covers.
 
     A mask may cover only the first keys (the others are excluded). A single column broadcasts.
@@ -305,7 +309,7 @@ def _mask_columns(array: Array, keys: SequenceSide, cache: Array) -> tuple[Array
     return array, min(columns, keys.most)
 
 
-def _padded_mask(array: Array, columns: int) -> Array:
+def padded_mask(array: Array, columns: int) -> Array:
     """A copy of a mask that excludes the keys it does not cover; of types that are no mask's, zeros."""
     whole = np.zeros((*array.shape[:-1], columns), array.dtype)
     if float_dtype(array.dtype) is not None:
@@ -314,21 +318,24 @@ def _padded_mask(array: Array, columns: int) -> Array:
     return whole
 
 
-def _head_vector(value: Any, name: str, heads: int, acc: DType) -> Array:
-    """Slopes or sinks, contiguous, of the type of sums."""
+def _real_numbers(value: Any, name: str) -> Array:
     array = as_array(value, name)
     if array.dtype.kind not in "iufV" or (array.dtype.kind == "V" and float_dtype(array.dtype) is None):
         raise AttentionDtype(name=name, found=array.dtype, required="real numbers")
+    return array
+
+
+def head_vector(value: Any, name: str, heads: int, acc: DType) -> Array:
+    """Slopes or sinks, contiguous, of the type of sums."""
+    array = _real_numbers(value, name)
     if array.ndim and array.shape != (heads,):
         raise HeadVectorShape(name=name, found=array.shape, required=(heads,))
     return contiguous(array if array.ndim else np.broadcast_to(array, (heads,)), acc.numpy)
 
 
-def _token_scales(value: Any, name: str, operands: _Operands, keys: SequenceSide, acc: DType) -> Array:
+def token_scales(value: Any, name: str, operands: AttentionOperands, keys: SequenceSide, acc: DType) -> Array:
     """Scales of keys or values, contiguous (batch, kv_heads, keys), of the type of sums."""
-    array, k = as_array(value, name), operands.k
-    if array.dtype.kind not in "iufV" or (array.dtype.kind == "V" and float_dtype(array.dtype) is None):
-        raise AttentionDtype(name=name, found=array.dtype, required="real numbers")
+    array, k = _real_numbers(value, name), operands.k
     tokens = operands.given[1].shape[:-1]
     refusal = AttentionScales(name=name, found=array.shape, required=tokens)
     paged = keys.pages is not None
@@ -353,7 +360,7 @@ def _token_scales(value: Any, name: str, operands: _Operands, keys: SequenceSide
     return contiguous(found, acc.numpy)
 
 
-def _softcap(value: Any) -> float:
+def parse_softcap(value: Any) -> float:
     """The cap of scores; 0 for none."""
     if value is None:
         return 0.0
@@ -361,156 +368,3 @@ def _softcap(value: Any) -> float:
     if not 0 <= cap < math.inf:
         raise InvalidScalar(name="softcap", found=shown(value), required="a non-negative number (0: no cap)")
     return cap
-
-
-# --- the whole ----------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=256)
-def _problem(
-    sizes: tuple[int, int],
-    types: tuple[np.dtype[Any], np.dtype[Any]],
-    mask: np.dtype[Any] | None,
-    flags: tuple[bool, ...],
-) -> Attention | None:
-    """The record of the kernel; None for heads that none is made for.
-
-    Its types are looked for by those of arrays, whose hashes are quick.
-    """
-    if not all(1 <= size <= MAX_HEAD for size in sizes):
-        return None
-    names = ("bounded", "softcap", "slopes", "sinks", "key_scales", "value_scales", "paged")
-    options: dict[str, Any] = dict(zip(names, flags, strict=True))
-    kinds = [None if dtype is None else find_numpy_dtype(dtype) for dtype in (*types, mask)]
-    return Attention(*sizes, kinds[0] or F32, kv_dtype=kinds[1], mask=kinds[2], **options)
-
-
-def prepare(
-    q: Any, k: Any, v: Any, out: Any, keywords: Keywords, *, all_scores: bool = False
-) -> PreparedAttention:
-    """Every check and conversion of `attention`; `out` has not changed afterwards.
-
-    Parameters
-    ----------
-    all_scores : whether scores of all keys are wanted, of those too that a mask of fewer keys leaves out.
-    """
-    operands = _operands(q, k, v, keywords)
-    q4, k4, v4, layout = operands.q, operands.k, operands.v, operands.layout
-    bounds = Bounds.parse(keywords.causal, keywords.window)
-    softcap = _softcap(keywords.softcap)
-    head_dim, value_dim = q4.shape[3], v4.shape[3]
-    scale = (
-        1 / math.sqrt(max(head_dim, 1)) if keywords.scale is None else real_number(keywords.scale, "scale")
-    )
-    queries, keys, batch = _sides(operands, keywords)
-    heads = q4.shape[1]
-    acc = F64 if q4.dtype == np.float64 else F32
-
-    lead, result = _result_shape(operands, queries, keys, batch)
-    offset = None if keywords.q_offset is None else query_offset(keywords.q_offset, batch)
-    mask, covered = None, keys.most
-    if keywords.mask is not None:
-        array, covered = _mask_columns(as_array(keywords.mask, "mask"), keys, k4)
-        if all_scores and covered < keys.most:
-            array, covered = _padded_mask(array, keys.most), keys.most
-        mask = _mask(array, lead or (batch,), (batch, heads, queries.most, covered))
-    whole = keys
-    keys = keys.first_rows(covered)
-    vectors = [
-        None if value is None else _head_vector(value, name, heads, acc)
-        for name, value in (("alibi_slopes", keywords.alibi_slopes), ("sinks", keywords.sinks))
-    ]
-    scales = [
-        None if value is None else _token_scales(value, name, operands, keys, acc)
-        for name, value in (("key_scales", keywords.key_scales), ("value_scales", keywords.value_scales))
-    ]
-    given = None if out is None else check_out(out, result, q4.dtype)
-    reads = [q4, k4, v4, *(array for array in (mask, *vectors, *scales) if array is not None)]
-    direct = given is not None and _writable(given, q4.dtype, reads)
-    target = given if direct and given is not None else new_array(result, q4.dtype)
-    out4 = heads_first(target, layout)
-
-    rows = (len(out4), heads, out4.shape[2])
-    row_max, row_sum = new_array(rows, acc.numpy), new_array(rows, acc.numpy)
-    steps = _steps((q4, k4, v4, out4), mask, scales, (queries, keys), rows)
-    covers = None if mask is None else covered
-    table = table_of(bounds, (queries, whole), batch, covers, offset, steps, k4)
-    types, mask_type = (q4.dtype, k4.dtype), None if mask is None else mask.dtype
-    optional = [value is not None for value in (*vectors, *scales, keys.pages)]
-    problem = _problem((head_dim, value_dim), types, mask_type, (table.bound, softcap != 0, *optional))
-    call = AttentionCall(
-        *(q4, k4, v4, out4),
-        table.items,
-        *(row_max, row_sum),
-        queries.most,
-        *(scale, softcap),
-        mask,
-        *(vectors[0], vectors[1], scales[0], scales[1]),
-        keys.pages,
-        table.keys,
-    )
-    copies = operands.copies()
-    if given is not None and not direct:
-        copies = (*copies, "the result is copied into out: another dtype, misaligned, or shared memory")
-    partial, sides = queries.rows is not None, (queries, keys)
-    by_contents = any(part is not None for part in (queries.rows, keys.rows, keys.pages)) or (
-        isinstance(offset, np.ndarray)
-    )
-    return PreparedAttention(
-        problem, call, target, given, state_shape(result, layout), partial, copies, sides, by_contents
-    )
-
-
-def _result_shape(
-    operands: _Operands, queries: SequenceSide, keys: SequenceSide, batch: int
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The axes in front of heads and sequence, and the shape of the result."""
-    q, k, v = operands.given
-    lead = q.shape[:-3]
-    if queries.batch != batch:  # q is broadcast to the batches of k
-        lead = k.shape[:-3] if keys.first is None and keys.pages is None else (batch,)
-    inner = q.shape[-3:-1] if q.ndim > 2 or not lead else operands.q.shape[1:3]
-    return lead, (*lead, *inner, v.shape[-1])
-
-
-def state_shape(result: tuple[int, ...], layout: AttentionLayout) -> tuple[int, ...]:
-    """The shape of lse, row_max and row_sum for a result: (..., heads, queries) in every layout.
-
-    >>> state_shape((5, 3, 2), AttentionLayout.BSHD)
-    (3, 5)
-    """
-    if len(result) == 2 or layout is AttentionLayout.BHSD:
-        return result[:-1]
-    return (*result[:-3], result[-2], result[-3])
-
-
-def _writable(out: Array, dtype: np.dtype[Any], reads: list[Array]) -> bool:
-    """Return whether a kernel may write into `out`."""
-    merges = out.ndim <= 4 or out.flags.c_contiguous
-    return merges and all(direct_out(out, dtype, array, array) for array in reads)
-
-
-def _steps(
-    arrays: tuple[Array, Array, Array, Array],
-    mask: Array | None,
-    scales: list[Array | None],
-    sides: tuple[SequenceSide, SequenceSide],
-    state: tuple[int, int, int],
-) -> Strides:
-    """From one sequence to the next in each array: see `table_of`."""
-    queries, keys = sides
-    found = []
-    for array, side in zip(arrays, (queries, keys, keys, queries), strict=True):
-        if side.pages is not None or (side.first is None and array.shape[0] <= 1):
-            found.append(0)  # there is one only
-        else:
-            found.append(array.strides[0 if side.first is None else 2] // array.itemsize)
-    q, k, v, out = found
-    scale = next((array for array in scales if array is not None), None)
-    if scale is None or len(scale) == 1:
-        scale_step = 0 if keys.first is None else 1
-    else:
-        scale_step = scale.shape[1] * scale.shape[2]
-    mask_step = 0 if mask is None else mask.strides[0] // mask.itemsize
-    state_step = state[1] * state[2] if queries.first is None else 1
-    return Strides(q, k, v, out, mask_step, state_step, scale_step)

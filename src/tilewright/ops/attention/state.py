@@ -13,7 +13,8 @@ from tilewright.calls.operands import Array
 from tilewright.errors import InvalidSequence, NoStates, PackedState, StateLayouts, StateShape, shown
 from tilewright.ops.attention.call import AttentionStrategy, choose, run
 from tilewright.ops.attention.log_sum_exp import log_sum_exp
-from tilewright.ops.attention.operands import AttentionLayout, Keywords, prepare, state_shape
+from tilewright.ops.attention.operands import AttentionLayout, Keywords, state_shape
+from tilewright.ops.attention.prepared import prepare
 from tilewright.ops.rows.call import check_axes
 from tilewright.spec.arguments import as_items, check_flag, check_items, check_numbers, parse_choice
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.calls.batch import loop_place, make_loop
 from tilewright.calls.fastcall import CallEntry
-from tilewright.calls.recipe import HASH
-from tilewright.calls.step_code import TeamRequest
+from tilewright.calls.recipes.recipe import HASH
+from tilewright.calls.recipes.step_code import TeamRequest
 from tilewright.llvm.build import Callee
 from tilewright.llvm.values import INT64, VOID, Value, int64, null
 from tilewright.ops.gemm.matrix_values import MatrixValues

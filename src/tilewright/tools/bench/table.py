@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.records import dataclass
 from tilewright.tools.bench.case import OperationCase
-from tilewright.tools.explore.attention_cases import parse_shapes
+from tilewright.tools.explore.attention.cases import parse_shapes
 from tilewright.tools.explore.cases import Case, parse_sizes
 from tilewright.tools.explore.measured import Measured
 

@@ -19,9 +19,9 @@ from tilewright.tools.cli import terminal
 from tilewright.tools.cli.options import Dtype, ModelInputs, OutDtype, Precision, group
 from tilewright.tools.cli.whole_bench import SLOWER_STATUS, compare_files, run_whole
 from tilewright.tools.explore import kernels
-from tilewright.tools.explore.attention_bench import AttentionBench, run_bench
-from tilewright.tools.explore.attention_cases import parse_shapes
-from tilewright.tools.explore.attention_systems import ATTENTION_PEERS, default_attention_peers
+from tilewright.tools.explore.attention.bench import AttentionBench, run_bench
+from tilewright.tools.explore.attention.cases import parse_shapes
+from tilewright.tools.explore.attention.systems import ATTENTION_PEERS, default_attention_peers
 from tilewright.tools.explore.cases import parse_sizes
 from tilewright.tools.explore.facts import describe_machine, machine_title
 from tilewright.tools.explore.measure import BenchmarkPlan

@@ -20,11 +20,11 @@ from tilewright.spec.problem import parse_types
 from tilewright.tools.cli import terminal
 from tilewright.tools.cli.exit_codes import ExitCode
 from tilewright.tools.cli.options import group
-from tilewright.tools.explore.record_products import record_products
 from tilewright.tools.explore.statistics import geometric_mean
-from tilewright.tools.explore.tune import Outcome, Recorded, Session, SessionPlan, Timer
-from tilewright.tools.explore.tune_classes import CLASSES, Situation, types_named
-from tilewright.tools.explore.tune_timer import KernelTimer
+from tilewright.tools.explore.tuning.classes import CLASSES, Situation, types_named
+from tilewright.tools.explore.tuning.record_products import record_products
+from tilewright.tools.explore.tuning.session import Outcome, Recorded, Session, SessionPlan, Timer
+from tilewright.tools.explore.tuning.timer import KernelTimer
 
 app = group()
 

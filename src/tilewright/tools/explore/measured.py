@@ -34,7 +34,7 @@ class Started:
 
 
 class Measured(Protocol):
-    """One problem to measure: matrix products (`cases.Case`), attention (`attention_cases.AttentionCase`).
+    """One problem to measure: matrix products (`cases.Case`), attention (`attention.cases.AttentionCase`).
 
     Attributes
     ----------

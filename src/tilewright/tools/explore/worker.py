@@ -34,8 +34,8 @@ from tilewright.errors import TilewrightError
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.records import dataclass
 from tilewright.spec.dtype import parse_dtype
-from tilewright.tools.explore.attention_cases import AttentionCase
-from tilewright.tools.explore.attention_memory import extra_bytes
+from tilewright.tools.explore.attention.cases import AttentionCase
+from tilewright.tools.explore.attention.memory import extra_bytes
 from tilewright.tools.explore.cases import Case
 from tilewright.tools.explore.measured import Measured, Runnable
 

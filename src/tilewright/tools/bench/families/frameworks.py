@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.spec.dtype import parse_dtype
 from tilewright.tools.bench.operation import Arrays, Call, OperationShape, Way
-from tilewright.tools.explore.attention_systems import ONNX_IR, ONNX_OPSET
+from tilewright.tools.explore.attention.systems import ONNX_IR, ONNX_OPSET
 from tilewright.tools.explore.systems import array_tensor
 
 #: Makes a function of tensors, given the library.

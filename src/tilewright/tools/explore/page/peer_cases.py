@@ -22,7 +22,7 @@ from tilewright.spec.weights import Weights
 from tilewright.tools.bench.case import OperationCase
 from tilewright.tools.bench.families import OPERATIONS
 from tilewright.tools.bench.families.linear import GROUP
-from tilewright.tools.explore.attention_cases import AttentionCase
+from tilewright.tools.explore.attention.cases import AttentionCase
 from tilewright.tools.explore.cases import Case
 from tilewright.tools.explore.measured import Measured
 

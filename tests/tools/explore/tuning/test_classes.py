@@ -15,7 +15,7 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.tuned import TUNABLE_BLOCKS, TUNABLE_LIMITS
 from tilewright.spec.dtype import F32
 from tilewright.spec.problem import ProductTypes
-from tilewright.tools.explore.tune_classes import (
+from tilewright.tools.explore.tuning.classes import (
     CLASSES,
     MOST_CALL_SECONDS,
     MOST_RECORDED,

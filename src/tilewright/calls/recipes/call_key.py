@@ -31,8 +31,8 @@ from tilewright.calls.layout import (
     WRITEABLE,
 )
 from tilewright.calls.object_code import CALL_ARGUMENTS, ObjectCode
-from tilewright.calls.recipe import FACTOR_STEP, HASH, MOST_ARRAYS, MOST_AXES, MOST_WORDS
-from tilewright.calls.tensor_code import AXES_BIT, FLAGS_BIT, KIND_BIT, AxesRead, read_tensor
+from tilewright.calls.recipes.recipe import FACTOR_STEP, HASH, MOST_ARRAYS, MOST_AXES, MOST_WORDS
+from tilewright.calls.recipes.tensor_code import AXES_BIT, FLAGS_BIT, KIND_BIT, AxesRead, read_tensor
 from tilewright.llvm.build import Module
 from tilewright.llvm.values import INT8, INT16, INT32, INT64, POINTER, Value, int64, null
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tilewright.calls.kinds import KeyKind
 from tilewright.calls.layout import ADDRESS_BITS, ALIGNED, WRITEABLE
 from tilewright.calls.object_code import ObjectCode
-from tilewright.calls.recipe import ArrayField
+from tilewright.calls.recipes.recipe import ArrayField
 from tilewright.calls.torch_functions import MOST_TORCH_TYPES, TENSOR_HANDLE, TorchFunctions
 from tilewright.llvm.build import Callee
 from tilewright.llvm.control import Block

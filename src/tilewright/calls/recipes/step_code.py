@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from tilewright.calls.object_code import ObjectCode
-from tilewright.calls.recipe import StepField
+from tilewright.calls.recipes.recipe import StepField
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.values import INT64, VOID, Type, Value, int64, null
 from tilewright.threads.pool import POLL_WORK, TEAM_WORK

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ctypes
 from typing import Any, NamedTuple
 
-from tilewright.calls.call_key import ArrayFound, KeyState, array_found, emit_read
 from tilewright.calls.fastcall import GIL_THRESHOLD, CallEntry, entry_symbols
 from tilewright.calls.kinds import KnownKinds
 from tilewright.calls.layout import LAYOUT, TUPLE_ITEM
 from tilewright.calls.lists import Operands, emit_fallback
 from tilewright.calls.object_code import CALL_ARGUMENTS, ObjectCode
-from tilewright.calls.recipe import (
+from tilewright.calls.recipes.call_key import ArrayFound, KeyState, array_found, emit_read
+from tilewright.calls.recipes.recipe import (
     ALIGNMENT,
     BASES,
     HEADER_BYTES,
@@ -29,9 +29,9 @@ from tilewright.calls.recipe import (
     RecipeTable,
     StepField,
 )
-from tilewright.calls.recording import flattened
-from tilewright.calls.results_code import ResultsCode, run_numpy
-from tilewright.calls.step_code import TeamRequest
+from tilewright.calls.recipes.recording import flattened
+from tilewright.calls.recipes.results_code import ResultsCode, run_numpy
+from tilewright.calls.recipes.step_code import TeamRequest
 from tilewright.calls.torch_functions import torch_types
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.builtin import Builtin

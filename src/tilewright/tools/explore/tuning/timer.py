@@ -21,8 +21,8 @@ from tilewright.threads.pool import get_num_threads, set_num_threads
 from tilewright.tools.explore.cases import Case
 from tilewright.tools.explore.measure import LONGEST_PEAK_SECONDS
 from tilewright.tools.explore.prepared import KernelProduct
-from tilewright.tools.explore.tune_choice import Round
-from tilewright.tools.explore.tune_classes import any_sizes
+from tilewright.tools.explore.tuning.choice import Round
+from tilewright.tools.explore.tuning.classes import any_sizes
 from tilewright.tools.explore.worker import TimedProduct, call_seconds, warmed_up
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from tilewright.errors import InvalidChoice, WrongResult, shown
 from tilewright.records import dataclass
 from tilewright.spec.dtype import F32, F64, parse_dtype
 from tilewright.spec.problem import ProductTypes
-from tilewright.tools.explore.attention_shape import AttentionShape
-from tilewright.tools.explore.attention_systems import ATTENTION_SYSTEMS
+from tilewright.tools.explore.attention.shape import AttentionShape
+from tilewright.tools.explore.attention.systems import ATTENTION_SYSTEMS
 from tilewright.tools.explore.measured import Started
 from tilewright.tools.explore.prepared import Environment
 from tilewright.tools.explore.systems import find_system
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tilewright.tools.explore.attention_systems import AttentionSystem
+    from tilewright.tools.explore.attention.systems import AttentionSystem
 
 #: Heads that are compared with float64, and rows of each; the first and the last are always among them.
 CHECKED_HEADS, CHECKED_ROWS = 4, 24

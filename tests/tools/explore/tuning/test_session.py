@@ -19,11 +19,10 @@ from tilewright.machine.tuning import TunedConstant, Tuning
 from tilewright.machine.tuning_file import TuningFile
 from tilewright.spec.problem import ProductTypes
 from tilewright.threads.pool import get_num_threads
-from tilewright.tools.explore import tune_timer
-from tilewright.tools.explore.tune import Outcome, Recorded, Session, SessionPlan
-from tilewright.tools.explore.tune_choice import FEWEST_ROUNDS, FIRST_OTHER, MOST_ROUNDS, Round
-from tilewright.tools.explore.tune_classes import CLASSES, Shape, Situation
-from tilewright.tools.explore.tune_timer import KernelTimer
+from tilewright.tools.explore.tuning.choice import FEWEST_ROUNDS, FIRST_OTHER, MOST_ROUNDS, Round
+from tilewright.tools.explore.tuning.classes import CLASSES, Shape, Situation
+from tilewright.tools.explore.tuning.session import Outcome, Recorded, Session, SessionPlan
+from tilewright.tools.explore.tuning.timer import KernelTimer
 
 F32, F64 = ProductTypes.parse("f32"), ProductTypes.parse("f64")
 #: A tile of 12x32 with strips of 24 rows and blocks of 60, nc of 2048, 24 few rows.
@@ -198,7 +197,7 @@ def test_a_recorded_program_has_the_classes_of_its_shapes(file: TuningFile) -> N
 def test_kernels_are_measured_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     host = Situation(replace(host_machine(), tunings=()), F32)
     other = host.replaced({"few_rows": 2 * host.limits.few_rows})
-    monkeypatch.setattr(tune_timer, "measure_peak", lambda *_, **__: 100.0)
+    monkeypatch.setattr("tilewright.tools.explore.tuning.timer.measure_peak", lambda *_, **__: 100.0)
     before = get_num_threads()
     with KernelTimer() as timer:
         assert get_num_threads() == 1
@@ -222,6 +221,8 @@ def test_other_bits_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         def native(self, _a: Any, _b: Any, c: Any) -> None:
             c.fill(len(self._machine.tunings))
 
-    monkeypatch.setattr(tune_timer, "new_kernel", lambda _problem, machine: Wrong(machine))
+    monkeypatch.setattr(
+        "tilewright.tools.explore.tuning.timer.new_kernel", lambda _problem, machine: Wrong(machine)
+    )
     with KernelTimer() as timer, pytest.raises(OtherBits, match="few_rows"):
         timer.prepare([host.machine, other.machine], [Shape(8, 8, 8).case(F32)])

@@ -11,14 +11,14 @@ from rich.table import Table
 
 from tilewright.progress import Steps
 from tilewright.records import dataclass
-from tilewright.tools.explore import attention_plot
-from tilewright.tools.explore.attention_memory import MemoryRow, measure_memory
+from tilewright.tools.explore.attention import plot
+from tilewright.tools.explore.attention.memory import MemoryRow, measure_memory
 from tilewright.tools.explore.present import measure_with_progress, print_report, report_title
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tilewright.tools.explore.attention_cases import AttentionCase
+    from tilewright.tools.explore.attention.cases import AttentionCase
     from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport
 
 
@@ -52,12 +52,12 @@ class AttentionReport:
         return json.dumps(fields, indent=2) + "\n"
 
     def draw_times(self, path: Path) -> None:
-        """See `attention_plot.draw_times`."""
-        attention_plot.draw_times(self.bench.plan, self.report, self.bench.cases, path)
+        """See `plot.draw_times`."""
+        plot.draw_times(self.bench.plan, self.report, self.bench.cases, path)
 
     def draw_memory(self, path: Path) -> None:
-        """See `attention_plot.draw_memory`."""
-        attention_plot.draw_memory(self.title, self.memory, self.bench.cases, path)
+        """See `plot.draw_memory`."""
+        plot.draw_memory(self.title, self.memory, self.bench.cases, path)
 
 
 def run_bench(bench: AttentionBench, console: Console) -> AttentionReport:
@@ -66,7 +66,7 @@ def run_bench(bench: AttentionBench, console: Console) -> AttentionReport:
     Raises
     ------
     WrongResult, WorkerFailed, PackageMissing : see `measure.measure`.
-    ToolMissing : see `attention_memory.measure_memory`.
+    ToolMissing : see `memory.measure_memory`.
     """
     plan = bench.plan
     report = measure_with_progress(plan)

@@ -18,7 +18,7 @@ from tilewright.machine.tuning_file import TuningFile
 from tilewright.records import dataclass
 from tilewright.spec.problem import ProductTypes
 from tilewright.tools.explore.cases import Case
-from tilewright.tools.explore.tune_choice import (
+from tilewright.tools.explore.tuning.choice import (
     FEWEST_ROUNDS,
     FIRST_OTHER,
     MOST_ROUNDS,
@@ -27,7 +27,7 @@ from tilewright.tools.explore.tune_choice import (
     compare,
     fastest,
 )
-from tilewright.tools.explore.tune_classes import CLASSES, Shape, ShapeClass, Situation
+from tilewright.tools.explore.tuning.classes import CLASSES, Shape, ShapeClass, Situation
 
 #: Share of a class's time in which variants are compared; the rest confirms the best one.
 COMPARING_SHARE = 0.6

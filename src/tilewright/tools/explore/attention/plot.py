@@ -12,8 +12,8 @@ from tilewright.tools.explore.plot import system_colours
 from tilewright.tools.explore.present import report_title
 
 if TYPE_CHECKING:
-    from tilewright.tools.explore.attention_cases import AttentionCase
-    from tilewright.tools.explore.attention_memory import MemoryRow
+    from tilewright.tools.explore.attention.cases import AttentionCase
+    from tilewright.tools.explore.attention.memory import MemoryRow
     from tilewright.tools.explore.measure import BenchmarkPlan, BenchmarkReport
 
 #: A line of one system: sequence lengths, values, and how far below and above each its interval goes.

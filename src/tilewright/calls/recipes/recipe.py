@@ -2,7 +2,7 @@
 
 A recipe is a list of steps, each a function of machine code on words. A word is a number, or the address of
 an argument, of a new array, of scratch or of a team, plus a number of bytes. Recipes are made by a recording
-(`calls/recording.py`) of a call that Python made, and are never changed; machine code may read one without
+(`recording.py`) of a call that Python made, and are never changed; machine code may read one without
 the GIL, so it is freed only when no call uses it.
 """
 

@@ -12,9 +12,9 @@ from tilewright.spec.dtype import F32
 from tilewright.spec.problem import ProductTypes
 from tilewright.tools.explore.cases import parse_sizes
 from tilewright.tools.explore.measure import Sample
-from tilewright.tools.explore.tune_classes import CLASSES, Situation
+from tilewright.tools.explore.tuning.classes import CLASSES, Situation
 
-sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
+sys.path.append(str(Path(__file__).resolve().parents[4] / "benchmarks"))
 from tune_gain import MODEL, Gain, cases, gain, summary, together
 
 from tilewright.tools.bench.contest import ContestResult

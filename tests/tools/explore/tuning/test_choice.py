@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tilewright.tools.explore.statistics import median_ranks
-from tilewright.tools.explore.tune_choice import (
+from tilewright.tools.explore.tuning.choice import (
     FEWEST_ROUNDS,
     LEAST_GAIN,
     MOST_LOSS,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tilewright.calls.call_key import ArrayFound, array_found
 from tilewright.calls.layout import ARRAY_DATA, SERIAL_SLOT, TUPLE_ITEM, TUPLE_SIZE
 from tilewright.calls.object_code import ObjectCode
-from tilewright.calls.recipe import MOST_RESULTS, MOST_VIEWS, ArrayField, Base, Field, StepField
-from tilewright.calls.tensor_code import data_of_tensor, new_tensor
+from tilewright.calls.recipes.call_key import ArrayFound, array_found
+from tilewright.calls.recipes.recipe import MOST_RESULTS, MOST_VIEWS, ArrayField, Base, Field, StepField
+from tilewright.calls.recipes.tensor_code import data_of_tensor, new_tensor
 from tilewright.llvm.control import Block
 from tilewright.llvm.values import INT32, INT64, POINTER, Value, int64, null
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tilewright.tools.explore.attention_shape import AttentionShape
+    from tilewright.tools.explore.attention.shape import AttentionShape
 
 #: Calls of each way of a peer before the fastest is chosen; the first one is not timed.
 TRIALS = 3

@@ -22,7 +22,7 @@ from tilewright.spec.dtype import parse_dtype
 from tilewright.tools.explore.measure import WorkerProcess
 
 if TYPE_CHECKING:
-    from tilewright.tools.explore.attention_cases import AttentionCase
+    from tilewright.tools.explore.attention.cases import AttentionCase
 
 _STATUS, _FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 #: What makes Linux forget the largest size so far: proc(5), clear_refs.

@@ -26,7 +26,7 @@ from tilewright.errors import ScriptFailed
 from tilewright.ops.gemm.kernel import GemmKernel
 from tilewright.recorder import recordings
 from tilewright.spec.problem import Layout, ProductTypes
-from tilewright.tools.explore.tune_classes import Shape
+from tilewright.tools.explore.tuning.classes import Shape
 
 #: Different products of a program that are told apart; further ones are left out.
 MOST_SHAPES = 4096
@@ -36,7 +36,7 @@ Key = tuple[tuple[str, str, str], Shape]
 
 _START = (
     "import json, sys; start = json.loads(sys.argv[1]); sys.path[:] = start['path']; "
-    "from tilewright.tools.explore.record_products import main; main(start['out'], start['arguments'])"
+    "from tilewright.tools.explore.tuning.record_products import main; main(start['out'], start['arguments'])"
 )
 
 

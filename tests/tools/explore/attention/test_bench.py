@@ -26,11 +26,11 @@ from tilewright.errors import (
     WrongResult,
 )
 from tilewright.tools.cli import app
-from tilewright.tools.explore import attention_memory, attention_systems
-from tilewright.tools.explore.attention_bench import AttentionBench, AttentionReport, memory_table
-from tilewright.tools.explore.attention_cases import WORKLOADS, AttentionCase, parse_shapes
-from tilewright.tools.explore.attention_memory import MemoryRow, extra_bytes, measure_memory
-from tilewright.tools.explore.attention_systems import (
+from tilewright.tools.explore.attention import memory, systems
+from tilewright.tools.explore.attention.bench import AttentionBench, AttentionReport, memory_table
+from tilewright.tools.explore.attention.cases import WORKLOADS, AttentionCase, parse_shapes
+from tilewright.tools.explore.attention.memory import MemoryRow, extra_bytes, measure_memory
+from tilewright.tools.explore.attention.systems import (
     ATTENTION_PEERS,
     ATTENTION_SYSTEMS,
     AttentionRun,
@@ -198,7 +198,7 @@ def test_a_worker_refuses_to_time_wrong_attention(monkeypatch: pytest.MonkeyPatc
     def prepare(self: object, case: AttentionCase, arrays: Any, threads: int) -> AttentionRun:
         return AttentionRun(lambda: np.zeros_like(arrays[0]), np.asarray)
 
-    monkeypatch.setattr(attention_systems.NumPyAttention, "prepare", prepare)
+    monkeypatch.setattr(systems.NumPyAttention, "prepare", prepare)
     (answer,) = converse({"prepare": {"index": 0, **SMALL.request, "seed": 1}}, system="numpy")
     assert answer["error"] == WrongResult.__name__
 
@@ -217,16 +217,16 @@ def test_the_fastest_way_is_taken() -> None:
         calls.append("fast")
         return "fast"
 
-    assert attention_systems._fastest([slow, fast])() == "fast"
+    assert systems._fastest([slow, fast])() == "fast"
     assert calls[:4] == ["slow", "fast"] * 2
-    assert attention_systems._fastest([slow]) is slow
+    assert systems._fastest([slow]) is slow
 
 
 def test_what_peers_lack_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnsupportedDtype, match="numpy"):
         BenchmarkPlan((replace(SMALL, dtype="bf16"),), ("numpy",))
     found = importlib.util.find_spec("numpy")
-    for module in (attention_systems, importlib.import_module("tilewright.tools.explore.systems")):
+    for module in (systems, importlib.import_module("tilewright.tools.explore.systems")):
         monkeypatch.setattr(module, "find_spec", lambda name: None if name == "onnx" else found)
     with pytest.raises(InvalidChoice, match="causal square"):
         BenchmarkPlan((replace(SMALL, causal=True),), ("onnxruntime",))
@@ -235,7 +235,7 @@ def test_what_peers_lack_is_refused_before_anything_is_measured(monkeypatch: pyt
 
 
 def test_a_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = attention_systems.OnnxRuntimeAttention(package="tilewright_absent_package")
+    absent = systems.OnnxRuntimeAttention(package="tilewright_absent_package")
     with pytest.raises(PackageMissing, match="pip install tilewright_absent_package"):
         find_system("onnxruntime", (absent,))
     with pytest.raises(InvalidChoice, match="torch, onnxruntime"):
@@ -243,10 +243,10 @@ def test_a_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_default_peers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention_systems, "find_spec", lambda name: None)
+    monkeypatch.setattr(systems, "find_spec", lambda name: None)
     assert default_attention_peers("f32") == ("numpy",)
     assert default_attention_peers("bf16") == ()
-    monkeypatch.setattr(attention_systems, "find_spec", lambda name: object())
+    monkeypatch.setattr(systems, "find_spec", lambda name: object())
     assert default_attention_peers("bf16") == ("torch",)
 
 
@@ -270,15 +270,15 @@ def test_whole_scores_are_seen_in_memory() -> None:
 
 def test_what_a_system_keeps_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = iter([1000, 5000])
-    monkeypatch.setattr(attention_memory, "_forget_peak", lambda: None)
-    monkeypatch.setattr(attention_memory, "_status_bytes", lambda name: next(sizes))
-    monkeypatch.setattr(attention_systems.NumPyAttention, "kept_bytes", lambda self: 70)
+    monkeypatch.setattr(memory, "_forget_peak", lambda: None)
+    monkeypatch.setattr(memory, "_status_bytes", lambda name: next(sizes))
+    monkeypatch.setattr(systems.NumPyAttention, "kept_bytes", lambda self: 70)
     result = 2 * 5 * 8 * 4
     assert extra_bytes(SMALL, "numpy", 0, 1) == 4000 - result + 70
 
 
 def test_memory_needs_proc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(attention_memory, "_FORGET", tmp_path / "absent" / "clear_refs")
+    monkeypatch.setattr(memory, "_FORGET", tmp_path / "absent" / "clear_refs")
     with pytest.raises(ToolMissing, match="measuring memory"):
         extra_bytes(SMALL, "numpy", 0, 1)
 
