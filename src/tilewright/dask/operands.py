@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import isnan, prod
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -87,15 +87,6 @@ def common_chunks(
         }
         equal.append(array if dict(enumerate(array.chunks)) == wanted else array.rechunk(wanted))
     return equal, found
-
-
-def chunk_bytes(chunks: Iterable[Sequence[int]], itemsize: int) -> int:
-    """Bytes of the largest chunk of an array.
-
-    >>> chunk_bytes([(3, 2), (4,)], 8)
-    96
-    """
-    return prod(max(sizes, default=0) for sizes in chunks) * itemsize
 
 
 def starts(sizes: Sequence[int]) -> list[int]:

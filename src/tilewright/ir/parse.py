@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.errors import TileIrSyntax
+from tilewright.ir.expressions import ScalarValue
 from tilewright.ir.nodes import (
     Batch,
     Buffer,
@@ -202,11 +203,7 @@ class _Parser:
             form = TileForm(line.next())
         tile = line.tile()
         c = line.slice()
-        line.expect("=")
-        beta = line.scalar()
-        line.expect("*", "c", "+")
-        alpha = line.scalar()
-        line.expect("*")
+        beta, alpha = _Parser._factors(line)
         a = line.slice()
         line.expect(".")
         b = line.slice()
@@ -240,11 +237,7 @@ class _Parser:
     @staticmethod
     def _epilogue(line: Line) -> TileEpilogue:
         c = line.slice()
-        line.expect("=")
-        beta = line.scalar()
-        line.expect("*", "c", "+")
-        alpha = line.scalar()
-        line.expect("*")
+        beta, alpha = _Parser._factors(line)
         sums = line.slice()
         line.expect("rows")
         rows = line.expression()
@@ -253,6 +246,16 @@ class _Parser:
         finish = line.finish()
         line.end()
         return TileEpilogue(c, sums, rows, columns, alpha, beta, finish)
+
+    @staticmethod
+    def _factors(line: Line) -> tuple[ScalarValue, ScalarValue]:
+        """beta and alpha of ``= beta * c + alpha *``."""
+        line.expect("=")
+        beta = line.scalar()
+        line.expect("*", "c", "+")
+        alpha = line.scalar()
+        line.expect("*")
+        return beta, alpha
 
     @staticmethod
     def _batch(line: Line) -> Batch:

@@ -118,27 +118,11 @@ class ControlFlow:
         Yields (index, carried values, advance); the body calls ``advance(next values)`` once, last.
         After the block the final values are in ``advance.results``.
         """
-        body, done = self.new_block(f"{name}.body"), self.new_block(f"{name}.done")
-        before = self.block
-        self.jump_if(self._below(begin, end), body, done)
-        self.place(body)
-        index = self._phi(INT64)
-        index.add(begin, before)
-        carried = [self._phi(value.type) for value in initial]
         advance = Advance()
-        yield index.value, tuple(phi.value for phi in carried), advance
-        following = self.emit(INT64, f"add {index.value.typed}, {step.text}")
-        latch = self.block
-        self.jump_if(self._below(following, end), body, done)
-        index.add(following, latch)
-        self.place(done)
-        for phi, start, value in zip(carried, initial, advance.values, strict=True):
-            phi.add(start, before)
-            phi.add(value, latch)
-            result = self._phi(start.type)
-            result.add(start, before)
-            result.add(value, latch)
-            advance.results.append(result.value)
+        with self.carried_walk(begin, end, initial, name) as (index, carried, following):
+            yield index, carried, advance
+            following((self.emit(INT64, f"add {index.typed}, {step.text}"), *advance.values))
+        advance.results += following.results
 
     @contextmanager
     def walk(self, begin: Value, end: Value, name: str = "at") -> Iterator[tuple[Value, Advance]]:

@@ -82,11 +82,6 @@ def scaled(network: Network, at: int) -> tuple[int, float]:
             return at, factor
 
 
-def same_shape(network: Network, first: int, second: int) -> bool:
-    """Return whether two values have one type."""
-    return network.types[first] == network.types[second]
-
-
 def as_number(value: float, dtype: Any) -> Any:
     """A number as a constant of an element type."""
     return np.asarray(value, dtype)

@@ -43,6 +43,7 @@ from tilewright.ops.attention.nest import (
     item_lets,
     item_number,
     page_of,
+    score_changes,
 )
 from tilewright.ops.attention.problem import Attention
 from tilewright.records import dataclass
@@ -318,27 +319,7 @@ class _Nest:
 
     def softmax(self, column: Expression, keys: Expression, first: Expression, rows: Expression) -> Softmax:
         """Scores of some rows, of one head's queries where they differ, become weights."""
-        problem, row = self.problem, Name("ib")
-        given: dict[str, Slice | Expression | Scalar | None] = {}
-        if problem.bounded:
-            given["low"] = Name("low0") + row - column
-            given["high"] = Name("high0") + row - column
-        if problem.softcap:
-            given["softcap"] = Scalar("softcap")
-        if problem.slopes:
-            given["slope"] = Slice("slopes", Name("head"), (Constant(0), Constant(0)))
-            given["distance"] = column - row - (Name("keys0") - Name("queries0")) - Name("shift0")
-        for word, name, flag in (
-            ("key_scales", "key_scale", problem.key_scales),
-            ("value_scales", "weight_scale", problem.value_scales),
-        ):
-            if flag:
-                offset = Name("scales0") + Name("kv") * Name("scales_head") + column
-                given[name] = Slice(word, offset, (Constant(0), Constant(1)))
-        if problem.mask is not None:
-            offset = Name("mask0") + Name("head") * Name("mask_head") + row * Name("mask_row")
-            offset = offset + column * Name("mask_col")
-            given["mask"] = Slice("mask", offset, (Name("mask_row"), Name("mask_col")))
+        given = score_changes(self.problem, Name("ib"), column)
         row_max, row_sum, out = self.state(Name("s"), Name("first_row") + first)
         return Softmax(
             self.strip("scores", first),

@@ -122,6 +122,33 @@ def item_lets(problem: Attention) -> list[Statement]:
     return [Let(f"{name}0", item_number(name)) for name in ITEM_FIELDS if optional.get(name, True)]
 
 
+def score_changes(
+    problem: Attention, row: Expression, column: Expression
+) -> dict[str, Slice | Expression | Scalar | None]:
+    """What changes the scores of rows from one on and columns from one on, by the fields of `Softmax`."""
+    given: dict[str, Slice | Expression | Scalar | None] = {}
+    if problem.bounded:
+        given["low"] = Name("low0") + row - column
+        given["high"] = Name("high0") + row - column
+    if problem.softcap:
+        given["softcap"] = Scalar("softcap")
+    if problem.slopes:
+        given["slope"] = Slice("slopes", Name("head"), (Constant(0), Constant(0)))
+        given["distance"] = column - row - (Name("keys0") - Name("queries0")) - Name("shift0")
+    for buffer, field, flag in (
+        ("key_scales", "key_scale", problem.key_scales),
+        ("value_scales", "weight_scale", problem.value_scales),
+    ):
+        if flag:
+            offset = Name("scales0") + Name("kv") * Name("scales_head") + column
+            given[field] = Slice(buffer, offset, (Constant(0), Constant(1)))
+    if problem.mask is not None:
+        offset = Name("mask0") + Name("head") * Name("mask_head") + row * Name("mask_row")
+        offset = offset + column * Name("mask_col")
+        given["mask"] = Slice("mask", offset, (Name("mask_row"), Name("mask_col")))
+    return given
+
+
 def floor_to(value: Expression, unit: int) -> Expression:
     """The largest multiple of a unit that is not above a value, which is not negative."""
     return roundup(value + 1, unit) - unit
@@ -427,25 +454,7 @@ class _Nest:
         """The substeps of Fu et al. 2024, §5.1, on the strip of a row tile."""
         problem, i, ib, jb = self.problem, Name("i"), Name("ib"), Name("jb")
         row, column = ib + i, jb + js
-        given: dict[str, Slice | Expression | Scalar | None] = {}
-        if problem.bounded:
-            given["low"] = Name("low0") + row - column
-            given["high"] = Name("high0") + row - column
-        if problem.softcap:
-            given["softcap"] = Scalar("softcap")
-        if problem.slopes:
-            given["slope"] = Slice("slopes", Name("head"), (Constant(0), Constant(0)))
-            given["distance"] = column - row - (Name("keys0") - Name("queries0")) - Name("shift0")
-        for word, flag in (("key", problem.key_scales), ("value", problem.value_scales)):
-            if flag:
-                offset = Name("scales0") + Name("kv") * Name("scales_head") + column
-                name = "key_scale" if word == "key" else "weight_scale"
-                given[name] = Slice(f"{word}_scales", offset, (Constant(0), Constant(1)))
-        if problem.mask is not None:
-            offset = Name("mask0") + Name("head") * Name("mask_head") + row * Name("mask_row")
-            given["mask"] = Slice(
-                "mask", offset + column * Name("mask_col"), (Name("mask_row"), Name("mask_col"))
-            )
+        given = score_changes(problem, row, column)
         return Softmax(
             self.strip(js, weights=False),
             self.strip(js, weights=True),

@@ -37,16 +37,6 @@ class LaneEffect:
     target: Access | None
     value: Value
 
-    @property
-    def anchor(self) -> Polynomial:
-        """An offset that differs between iterations."""
-        if self.target is not None:
-            return self.target.offset
-        access = next(elements_of(self.value), None)
-        if access is None:
-            raise NotOneLoop("sums in copies what is no element of memory")
-        return access.offset
-
 
 @dataclass(frozen=True)
 class StraightPart:
