@@ -30,6 +30,7 @@ from tilewright.tools.explore.facts import describe_machine
 from tilewright.tools.explore.model_inputs import parse_sizes, random_inputs, read_inputs
 from tilewright.tools.explore.rounds import compare_calls
 from tilewright.tools.explore.statistics import median, median_interval
+from tilewright.tools.explore.systems import onnx_session
 from tilewright.tools.explore.worker import MEASUREMENT_SECONDS, SETTLE_SECONDS
 
 #: Systems by name.
@@ -156,9 +157,7 @@ def measure_model(plan: ModelPlan, machine: Mapping[str, object]) -> ModelReport
 def _session(plan: ModelPlan) -> Callable[[], Any]:
     """A session of ONNX Runtime on the same model."""
     onnxruntime = import_module(PEER)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = plan.options.threads, 1
-    session = onnxruntime.InferenceSession(str(plan.path), options, providers=["CPUExecutionProvider"])
+    session = onnx_session(onnxruntime, str(plan.path), plan.options.threads)
     return lambda: session.run(None, dict(plan.inputs))
 
 

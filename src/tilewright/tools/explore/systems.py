@@ -258,11 +258,7 @@ class OnnxRuntime:
         model = onnx.helper.make_model(
             graph, opset_imports=[onnx.helper.make_opsetid("", _ONNX_OPSET)], ir_version=_ONNX_IR
         )
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        session = onnx_session(onnxruntime, model.SerializeToString(), threads)
         binding = session.io_binding()
         for name, array in inputs.items():
             binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))
@@ -273,6 +269,13 @@ class OnnxRuntime:
             session.run_with_iobinding(binding)
 
         return SystemProduct(run, *arrays)
+
+
+def onnx_session(onnxruntime: Any, model: bytes | str, threads: int) -> Any:
+    """A session of ONNX Runtime on some threads of the CPU, for a model or the path of one."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 #: An operator set, and the version of the format that came with it, which ONNX Runtime reads since 2023.

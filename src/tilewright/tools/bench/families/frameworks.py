@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.spec.dtype import parse_dtype
 from tilewright.tools.bench.operation import Arrays, Call, OperationShape, Way
 from tilewright.tools.explore.attention.systems import ONNX_IR, ONNX_OPSET
-from tilewright.tools.explore.systems import array_tensor
+from tilewright.tools.explore.systems import array_tensor, onnx_session
 
 #: Makes a function of tensors, given the library.
 Maker = Callable[[Any, OperationShape], Callable[..., Any]]
@@ -83,11 +83,7 @@ def onnx_way(call: str, nodes: Callable[[Any, OperationShape], Sequence[Any]]) -
         )
         opsets = [make.make_opsetid("", ONNX_OPSET), make.make_opsetid("com.microsoft", 1)]
         model = make.make_model(graph, opset_imports=opsets, ir_version=ONNX_IR)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        session = onnx_session(onnxruntime, model.SerializeToString(), threads)
         given = {"a": onnxruntime.OrtValue.ortvalue_from_numpy(arrays[0])}
         return lambda: session.run_with_ort_values(["y"], given)[0]
 

@@ -21,7 +21,7 @@ from tilewright.records import dataclass
 from tilewright.spec.dtype import parse_dtype
 from tilewright.threads.scratch import resident_scratch_bytes
 from tilewright.tools.explore.prepared import NamedSystem
-from tilewright.tools.explore.systems import array_tensor
+from tilewright.tools.explore.systems import array_tensor, onnx_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -321,11 +321,7 @@ class OnnxRuntimeAttention(_Peer):
         )
         opsets = [make.make_opsetid("", ONNX_OPSET), make.make_opsetid("com.microsoft", 1)]
         model = make.make_model(graph, opset_imports=opsets, ir_version=ONNX_IR)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        session = onnx_session(onnxruntime, model.SerializeToString(), threads)
         feeds = {
             name: onnxruntime.OrtValue.ortvalue_from_numpy(array)
             for name, array in zip("qkv", arrays, strict=True)
