@@ -157,10 +157,12 @@ CORES: tuple[Core, ...] = (
         l2_bytes_per_cycle=48.0,
         l3_bytes_per_cycle=9.0,
         memory_bytes_per_cycle=5.5,
+        fills_sets=True,
         page_walk_cycles=8.0,
         source="Intel 248966, Golden Cove microarchitecture (Redwood Cove has the same units): three loads "
         "of 256 or two of 512 bits, DTLB of 96 and STLB of 2,048 entries, four page walks; Kerncraft, "
-        "SapphireRapids_Platinum-8470: L1 120.8, L3 8.8, memory 7.2 bytes a cycle at 2 GHz, here at 2.6",
+        "SapphireRapids_Platinum-8470: L1 120.8, L3 8.8, memory 7.2 bytes a cycle at 2 GHz, here at 2.6; "
+        "12 rows in one set on an Emerald Rapids: docs/decisions/060-late-l3.md",
     ),
     Core(
         name="Golden Cove client",

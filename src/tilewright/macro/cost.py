@@ -107,23 +107,23 @@ FEW_ROWS = 24
 #: that share of L3 for `FEW_ROWS`, even if its rows share a set of L1.
 FETCHED_SLICE_L2 = 2
 FETCHED_B_L3 = 1 / 2
-#: Where L3 needs longer for a row of B than a step takes (Golden Cove server), any number of rows has slices of
-#: up to that share of L2 in place, and so many rows the larger ones, which tiles wait for less long than a copy
-#: takes: of the peak, 384³ has 0.83 in place and 0.89 with a packed B, 300³ 0.90 and 0.90, 768³ 0.83 and 0.93,
+#: Where L3 needs longer for a row of B than a step takes (Golden Cove server), any number of rows has slices
+#: of up to that share of L2 in place. Only so many rows have larger ones: a copy would take longer than tiles
+#: wait. Of the peak, 384³ has 0.83 in place and 0.89 with a packed B, 300³ 0.90 and 0.90, 768³ 0.83 and 0.93,
 #: 100x1000x1000 0.79 and 0.69, 200x300x5000 0.77 and 0.84.
 LATE_SLICE_L2 = 1 / 4
 LATE_ROWS = 128
 
 #: Share of L2 that a slice of A may take to meet a B whose lanes are not adjacent, one micro-panel after the
-#: other: panels then stay in L1, and A in L2. Of the peak of a Zen 4, 128x3072x768 has 0.90 so and 0.84 with B
-#: packed at once, 256x768x768 0.94 and 0.95, 512x3072x768 0.89 and 0.91.
+#: other: A stays in L2, and each panel is read where it was written. Of the peak of a Zen 4, 128x3072x768 has
+#: 0.90 so and 0.84 with B packed at once, 256x768x768 0.94 and 0.95, 512x3072x768 0.89 and 0.91.
 COPIED_A_L2 = 1 / 4
 #: So few rows stream B once L2 does not hold it, because a step is too short to prefetch for; a few more once
-#: B is larger than so many times L2 (docs/decisions/059-rows-of-b.md).
+#: B is larger than that share of L3 (docs/decisions/059-rows-of-b.md).
 UNFETCHED_ROWS = 3
-STREAMED_B_L2 = 4
+STREAMED_B_L3 = 1 / 8
 
-#: Ways of a set of L1 that a strip of A leaves to the lines of B and C that pass by.
+#: Ways of a set of L1 that the rows of a register tile leave to the lines of B and C that pass by.
 PASSING_WAYS = 2
 
 #: Share of L1 that a strip of an A whose depths are not adjacent may take, with the micro-panel of B and the
@@ -202,13 +202,14 @@ def in_place_limits(
     Measured in docs/decisions/046-strips-of-a.md, 057-columns-of-a.md and 059-rows-of-b.md.
     """
     core, l1, isa = machine.core, machine.l1, machine.isa
+    beyond = machine.l3 or machine.l2
     cycles = mr * nr / (instruction.products * isa.rate(instruction))  # of a depth of a tile
     feed = instruction.b.bytes(nr) / cycles
     tiles = max(1, ceil(feed / (STREAM_SHARE * core.l3_bytes_per_cycle)))
     # Of a depth: the lines of a strip whose depths are not adjacent, and a row of the panel.
     depth_bytes = ceil(tiles * mr * types.a.size / l1.line) * l1.line + instruction.b.bytes(nr)
     way = l1.size // l1.ways
-    held = rows_held(way, l1) >= mr + PASSING_WAYS
+    held = rows_held(way, l1) >= mr + (0 if core.fills_sets else PASSING_WAYS)
     one_a_step = instruction.in_place and instruction.k == 1
     fetches = one_a_step and isa.fetches(mr * nr // isa.lanes(instruction.acc))
     slices = (FETCHED_SLICE_L2 if feed <= core.l3_bytes_per_cycle else LATE_SLICE_L2, FETCHED_SLICE_L2)
@@ -217,11 +218,11 @@ def in_place_limits(
         in_place_b=IN_PLACE_B_L1 * l1.size // types.b.size,
         far_b=machine.l2.size // types.b.size,
         fetched_slice=fetched,
-        fetched_b=int(fetches * FETCHED_B_L3 * (machine.l3 or machine.l2).size) // types.b.size,
+        fetched_b=int(fetches * FETCHED_B_L3 * beyond.size) // types.b.size,
         late_slice=late,
         late_rows=LATE_ROWS,
         copied_a=int(COPIED_A_L2 * machine.l2.size) // types.a.size,
-        streamed_b=(STREAMED_B_L2 if fetches else 1) * machine.l2.size // types.b.size,
+        streamed_b=(int(STREAMED_B_L3 * beyond.size) if fetches else machine.l2.size) // types.b.size,
         in_place_a=3 * machine.l2.size // (2 * types.a.size),
         few_rows=FEW_ROWS,
         few_columns=4 * nr,
