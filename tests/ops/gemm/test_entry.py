@@ -27,8 +27,9 @@ RIGHT = [(K,), (K, N), (K, 1), (BATCH, K, N), (1, K, N), (BATCH, K, 1)]
 
 @pytest.fixture(autouse=True)
 def _compiled() -> None:
-    for dtype in (np.float32, np.float64):
-        tw.matmul(np.ones((2, 2), dtype), np.ones((2, 2), dtype))
+    """The first product and the first batch of a process are made ready in Python."""
+    for dtype, shape in product((np.float32, np.float64), ((2, 2), (2, 2, 2))):
+        tw.matmul(np.ones(shape, dtype), np.ones(shape, dtype))
 
 
 @pytest.fixture
