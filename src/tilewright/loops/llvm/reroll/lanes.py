@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Set
 from tilewright.loops.llvm.evolution import Evolution
 from tilewright.loops.llvm.facts import bits_of
 from tilewright.loops.llvm.instruction import Instruction, InstructionOperand
+from tilewright.loops.llvm.reroll.indices import IndexLanes, constants_of, lanes_of, scattered
 from tilewright.loops.llvm.reroll.summands import NotOneLoop
 from tilewright.loops.llvm.symbols import SsaValue
 from tilewright.loops.llvm.text import split_commas, split_type
@@ -30,27 +31,8 @@ from tilewright.spec.dtype import find_llvm_type
 
 Lanes = tuple[Value, ...]
 
-_VECTOR = re.compile(r"<(\d+) x (.*)>$")
 _FUSED = re.compile(r"@llvm\.(?:fmuladd|fma)\.")
 _REDUCED = re.compile(r"@llvm\.vector\.reduce\.(f?add)\.")
-#: Lanes of one vector, at most: more make no sense on any machine.
-_MOST_LANES = 64
-
-
-def lanes_of(kind: str) -> tuple[int, str]:
-    """The number of lanes of a type, and the type of one; scalars have one lane.
-
-    >>> lanes_of("<4 x float>"), lanes_of("double")
-    ((4, 'float'), (1, 'double'))
-    """
-    if kind.startswith("<vscale"):
-        raise NotOneLoop("computes with vectors whose length is known at run time only")
-    found = _VECTOR.match(kind)
-    if found is None:
-        return 1, kind
-    if int(found[1]) > _MOST_LANES:
-        raise NotOneLoop(f"computes with vectors of {found[1]} elements")
-    return int(found[1]), found[2]
 
 
 class LaneValues:
@@ -62,6 +44,7 @@ class LaneValues:
     inside : names that blocks of the region define.
     loops : headers of its loops.
     found : evolutions of integers so far; those of phis are entered by the caller.
+    indices : names of vectors that addresses are computed from.
 
     Attributes
     ----------
@@ -75,10 +58,12 @@ class LaneValues:
         inside: frozenset[str],
         loops: Set[str],
         found: dict[str, Evolution | None],
+        indices: frozenset[str],
     ) -> None:
         self.counts, self.values, self.inside, self.loops, self.found = counts, values, inside, loops, found
         self.function = counts.function
         self.lanes: dict[str, Lanes] = {}
+        self.indices = IndexLanes(counts, indices, found)
         self._readers: Mapping[str, Callable[[Instruction], Lanes]] = {
             **dict.fromkeys(("fadd", "fsub", "add", "sub"), self._sum),
             **dict.fromkeys(("fmul", "mul"), self._product),
@@ -129,6 +114,11 @@ class LaneValues:
             self.values.memory(base), offset + lane * dtype.size, dtype, self.values.where(instruction)
         )
 
+    def elements(self, instruction: Instruction, kind: str, pointers: InstructionOperand) -> list[Access]:
+        """The element at each address of a vector."""
+        home = self.counts.home(instruction.result or pointers.text)
+        return [self.element(instruction, kind, pointer) for pointer in self.indices.of(*pointers, home)]
+
     # Elements
 
     def of(self, kind: str, text: str) -> Lanes:
@@ -158,15 +148,8 @@ class LaneValues:
     def _constant(self, count: int, element: str, text: str) -> Lanes:
         if text in ("poison", "undef"):
             return (Unreadable("uses a value that has none", self.values.where(None)),) * count
-        if text.startswith("splat ("):
-            parts = [text[len("splat (") : -1]] * count
-        elif text.startswith("<"):
-            parts = split_commas(text[1:-1])
-        else:
-            parts = [f"{element} {text}"] * count
         found: list[Value] = []
-        for part in parts:
-            _, value = split_type(part)
+        for value in constants_of(count, text):
             number = number_of(element, value)
             if number is not None:
                 found.append(Number(number))
@@ -221,6 +204,12 @@ class LaneValues:
                 Sum(Times(one, other, contracts=True), more, free)
                 for one, other, more in zip(left, right, addend, strict=True)
             )
+        gathered = scattered(instruction)
+        if gathered is not None:
+            if instruction.result not in self.inside:
+                raise NotOneLoop("reads vectors in front of a loop")
+            _, element = lanes_of(instruction.kind)
+            return tuple(map(Load, self.elements(instruction, element, gathered.pointers)))
         reduced = _REDUCED.match(instruction.callee)
         if reduced is None:
             raise NotOneLoop(f"calls {instruction.callee}")

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from tilewright.loops.llvm.control_flow import Flow, NaturalLoop
 from tilewright.loops.llvm.facts import bits_of
+from tilewright.loops.llvm.instruction import Instruction
 from tilewright.loops.llvm.module import FunctionDefinition
+from tilewright.loops.llvm.reroll.indices import indices_in
 from tilewright.loops.llvm.reroll.summands import NotOneLoop
 from tilewright.loops.llvm.reroll.trace import PathStep
 from tilewright.loops.llvm.successors import between
@@ -111,15 +113,23 @@ def regions(flow: Flow, label: str, loop: NaturalLoop) -> Iterator[CopiedRegion]
             return
 
 
-def elements_in(region: CopiedRegion) -> frozenset[str]:
-    """Integers of a region, and of the block behind it, that are computed from elements of memory."""
+def indices_of(region: CopiedRegion) -> frozenset[str]:
+    """Vectors of a region that addresses are computed from, and scalars taken out of them."""
+    return indices_in([one for label in region.blocks for one in region.function.blocks[label].instructions])
+
+
+def elements_in(region: CopiedRegion, indices: frozenset[str]) -> frozenset[str]:
+    """Integers of a region, and of the block behind it, that are computed from elements of memory.
+
+    Vectors are, unless they are `indices`.
+    """
     function = region.function
     inside = {*region.blocks, region.end}
     left = [
         one.result
         for label in inside
         for one in function.blocks[label].instructions
-        if one.result and (one.kind.startswith("<") or (one.opcode == "load" and one.kind != "ptr"))
+        if one.result and one.result not in indices and _is_element(one)
     ]
     found: set[str] = set()
     while left:
@@ -133,10 +143,15 @@ def elements_in(region: CopiedRegion) -> frozenset[str]:
     return frozenset(found)
 
 
-def sums_in(region: CopiedRegion, elements: frozenset[str]) -> bool:
+def _is_element(instruction: Instruction) -> bool:
+    """Whether an instruction reads an element, or computes a vector."""
+    return instruction.kind.startswith("<") or (instruction.opcode == "load" and instruction.kind != "ptr")
+
+
+def sums_in(region: CopiedRegion, elements: frozenset[str], indices: frozenset[str]) -> bool:
     """Whether loops of a region carry a sum of elements."""
     return any(
-        phi.result in elements or bits_of(phi.kind) is None
+        phi.result in elements or (bits_of(phi.kind) is None and phi.result not in indices)
         for header in region.loops
         for phi in region.function.blocks[header].phis
     )

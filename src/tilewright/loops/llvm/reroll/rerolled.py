@@ -22,7 +22,7 @@ from tilewright.loops.llvm.facts import bits_of
 from tilewright.loops.llvm.reroll.conditions import IntegerTest, Masked, PathCondition, equalities
 from tilewright.loops.llvm.reroll.counting import CountedPath, CountProof
 from tilewright.loops.llvm.reroll.lanes import LaneValues
-from tilewright.loops.llvm.reroll.region import CopiedRegion, elements_in, regions, sums_in
+from tilewright.loops.llvm.reroll.region import CopiedRegion, elements_in, indices_of, regions, sums_in
 from tilewright.loops.llvm.reroll.summands import (
     NotOneLoop,
     key,
@@ -178,8 +178,9 @@ class Rerolling:
 
     def _prove(self, region: CopiedRegion) -> OneLoop:
         region.check_uses()
-        elements = elements_in(region)
-        sums = sums_in(region, elements)
+        indices = indices_of(region)
+        elements = elements_in(region, indices)
+        sums = sums_in(region, elements, indices)
         inside = region.names | {one.result for one in self._function.blocks[region.end].instructions}
         traces: list[PathTrace] = []
         paths: list[CountedPath] = []
@@ -189,7 +190,7 @@ class Rerolling:
         for path in steps:
             with self._counts.exploring(inside) as known:
                 before, reloads = len(self._counts.conditions), set(self._counts.reloads)
-                lanes = LaneValues(self._counts, self._values, inside, region.loops.keys(), known)
+                lanes = LaneValues(self._counts, self._values, inside, region.loops.keys(), known, indices)
                 self._hide(known)
                 trace = PathTrace(lanes, region.loops, elements, sums=sums)
                 failure, whole = "", frozenset[str]()

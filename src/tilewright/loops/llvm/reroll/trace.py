@@ -13,7 +13,8 @@ from tilewright.loops.llvm.instruction import Instruction
 from tilewright.loops.llvm.intrinsics import changes_nothing
 from tilewright.loops.llvm.reroll.conditions import Masked, PathCondition, condition_of, masked
 from tilewright.loops.llvm.reroll.counting import LoopCount
-from tilewright.loops.llvm.reroll.lanes import LaneValues, lanes_of
+from tilewright.loops.llvm.reroll.indices import IndexPhi, lanes_of, scattered
+from tilewright.loops.llvm.reroll.lanes import LaneValues
 from tilewright.loops.llvm.reroll.summands import (
     NotOneLoop,
     key,
@@ -128,26 +129,47 @@ class PathTrace:
         """Give the phis of a block the values of the block before."""
         found: dict[str, Polynomial] = {}
         others: dict[str, tuple[Value, ...]] = {}
-        for phi in self._function.blocks[label].phis:
+        phis = self._function.blocks[label].phis
+        integers = self._index_phis(phis)
+        at = self.lanes.counts.flow.innermost(label)
+        for integer in integers:
+            text = integer.text(before, self.lanes.indices, at)
+            if text not in ("poison", "undef"):
+                found[integer.name] = self.lanes.integer(integer.kind, text)
+        for phi in self._others(phis, integers):
             text = next(pair.text for pair in phi.incoming if pair.label == before)
-            if self._is_integer(phi):
-                if text not in ("poison", "undef"):
-                    found[phi.result] = self.lanes.integer(phi.kind, text)
-            else:
-                others[phi.result] = self.lanes.of(phi.kind, text)
-        for name, value in found.items():
-            self._give(name, value)
+            others[phi.result] = self.lanes.of(phi.kind, text)
+        self._give(integers, found)
         self.lanes.lanes |= others
 
-    def _give(self, name: str, value: Polynomial) -> None:
-        bits = bits_of(self._function.definitions[name].kind)
-        assert bits is not None
-        self.lanes.found[name] = Evolution((value,), bits)
+    def _give(self, phis: Sequence[IndexPhi], values: Mapping[str, Polynomial]) -> None:
+        """Enter the values of phis."""
+        for phi in phis:
+            bits = bits_of(phi.kind)
+            assert bits is not None
+            if phi.name in values:
+                self.lanes.found[phi.name] = Evolution((values[phi.name],), bits)
 
-    def _is_integer(self, phi: Instruction) -> bool:
-        return bits_of(phi.kind) is not None and phi.result not in self._elements
+    def _index_phis(self, phis: Sequence[Instruction]) -> list[IndexPhi]:
+        """Phis of integers that are no elements, and lanes of those of vectors of indices."""
+        found: list[IndexPhi] = []
+        for phi in phis:
+            if phi.result in self._elements:
+                continue
+            if bits_of(phi.kind) is not None:
+                found.append(IndexPhi(phi.result, phi.kind, phi, None))
+            elif phi.result in self.lanes.indices.names:
+                found += self.lanes.indices.phis(phi)
+        return found
+
+    @staticmethod
+    def _others(phis: Sequence[Instruction], integers: Sequence[IndexPhi]) -> list[Instruction]:
+        """The other phis: of elements."""
+        known = {one.phi.result for one in integers}
+        return [phi for phi in phis if phi.result not in known]
 
     def _execute(self, label: str) -> None:
+        self.lanes.indices.follow(self._function.blocks[label].instructions)
         for instruction in self._function.blocks[label].instructions:
             for target, value in self._stores(instruction):
                 if not self._sums:
@@ -171,6 +193,12 @@ class PathTrace:
                     (self.lanes.element(instruction, element, pointer, lane), value)
                     for lane, value in enumerate(values)
                 ]
+            case "call" if (places := scattered(instruction)) is not None:
+                if places.stored is None:
+                    return []
+                _, element = lanes_of(places.stored.kind)
+                targets = self.lanes.elements(instruction, element, places.pointers)
+                return list(zip(targets, self.lanes.of(*places.stored), strict=True))
             case "call" if not changes_nothing(instruction.callee):
                 raise NotOneLoop(f"calls {instruction.callee}")
             case "br" | "call" | "load" | "phi" | "icmp" | "select" | "getelementptr" | "freeze":
@@ -194,28 +222,30 @@ class PathTrace:
         """A loop from its first iteration to its last."""
         block = self._function.blocks[loop.header]
         index = Polynomial.of(self.lanes.counts.indices[loop.header])
-        entering = {
-            phi.result: next(pair.text for pair in phi.incoming if pair.label == before) for phi in block.phis
+        counts, indices = self.lanes.counts, self.lanes.indices
+        integers = self._index_phis(block.phis)
+        around = counts.parents[loop.header]
+        starts = {
+            phi.name: self.lanes.integer(phi.kind, phi.text(before, indices, around)) for phi in integers
         }
+        sums = self._others(block.phis, integers)
         latching = {
-            phi.result: next(pair.text for pair in phi.incoming if pair.label == loop.header)
-            for phi in block.phis
+            phi.result: next(pair.text for pair in phi.incoming if pair.label == loop.header) for phi in sums
         }
-        integers = [phi for phi in block.phis if self._is_integer(phi)]
-        starts = {phi.result: self.lanes.integer(phi.kind, entering[phi.result]) for phi in integers}
-        sums = [phi for phi in block.phis if not self._is_integer(phi)]
         initial = [
             value
             for phi in sums
-            for lane in self.lanes.of(phi.kind, entering[phi.result])
+            for text in (pair.text for pair in phi.incoming if pair.label == before)
+            for lane in self.lanes.of(phi.kind, text)
             for value in summands(lane)
         ]
         self._meet(initial)
         own = [one.result for one in block.instructions if one.result]
-        steps = self._steps(integers, latching, own)
+        steps = self._steps(loop, own)
         self._forget(own)
-        for phi in integers:
-            self._give(phi.result, starts[phi.result] + steps[phi.result] * index)
+        integers = self._index_phis(block.phis)
+        self._give(integers, {name: start + steps[name] * index for name, start in starts.items()})
+        indices.follow(block.instructions)
         before_lanes = {phi.result: _named(f"before {phi.result}", lanes_of(phi.kind)[0]) for phi in sums}
         self.lanes.lanes |= before_lanes
         effects = self._body(loop)
@@ -232,7 +262,9 @@ class PathTrace:
         after = self._after(loop, distance, step)
         self._forget(own)
         for name, value in after.items():
-            self._give(name, value)
+            bits = bits_of(self._function.definitions[name].kind)
+            assert bits is not None
+            self.lanes.found[name] = Evolution((value,), bits)
         total: list[Value] = []
         for phi in sums:
             left = _named(f"after {phi.result}", len(last[phi.result]))
@@ -241,28 +273,30 @@ class PathTrace:
         self._left = _counted(total)
         self._written = tuple(total) if written else None
 
-    def _steps(
-        self, phis: Sequence[Instruction], latching: dict[str, str], own: Sequence[str]
-    ) -> dict[str, Polynomial]:
+    def _steps(self, loop: NaturalLoop, own: Sequence[str]) -> dict[str, Polynomial]:
         """How far integers move in each iteration."""
         self._forget(own)
-        unknowns = {phi.result: Unknown(f"phi {phi.result}") for phi in phis}
-        for name, unknown in unknowns.items():
-            self._give(name, Polynomial.of(unknown))
+        block = self._function.blocks[loop.header]
+        phis = self._index_phis(block.phis)
+        unknowns = {phi.name: Unknown(f"phi {phi.name}") for phi in phis}
+        self._give(phis, {name: Polynomial.of(unknown) for name, unknown in unknowns.items()})
+        self.lanes.indices.follow(block.instructions)
         found = {}
         for phi in phis:
-            step = self.lanes.integer(phi.kind, latching[phi.result]) - unknowns[phi.result]
+            latching = phi.text(loop.header, self.lanes.indices, loop)
+            step = self.lanes.integer(phi.kind, latching) - unknowns[phi.name]
             if any(
                 getattr(symbol, "text", "") in own or isinstance(symbol, Unknown) for symbol in step.symbols
             ):
                 raise NotOneLoop("counts in steps that differ")
-            found[phi.result] = step
+            found[phi.name] = step
         return found
 
     def _forget(self, names: Sequence[str]) -> None:
         for name in names:
             self.lanes.found.pop(name, None)
             self.lanes.lanes.pop(name, None)
+            self.lanes.indices.forget(name)
 
     def _body(self, loop: NaturalLoop) -> list[LaneEffect]:
         """Stores of one iteration of a loop that stores elements."""
