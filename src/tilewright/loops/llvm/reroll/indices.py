@@ -220,7 +220,7 @@ def _place(text: str, count: int) -> int:
 
 
 def indices_in(instructions: Sequence[Instruction]) -> frozenset[str]:
-    """Vectors of integers and of addresses that addresses are computed from, and scalars taken out of them."""
+    """Vectors that addresses are computed from, addresses included, and scalars taken out of them."""
     definitions = {one.result: one for one in instructions if one.result}
     left = [one.result for one in instructions if one.opcode == "getelementptr"]
     found: set[str] = set()
