@@ -29,8 +29,8 @@ import numpy as np
 
 import tilewright as tw
 from tilewright.calls import repeated
+from tilewright.calls.recipes.recording import Recording
 from tilewright.calls.recipes.thunks import thunk_of, word_of
-from tilewright.calls.recording import Recording
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object

@@ -157,7 +157,7 @@ CORES: tuple[Core, ...] = (
         l2_bytes_per_cycle=48.0,
         l3_bytes_per_cycle=9.0,
         memory_bytes_per_cycle=5.5,
-        fills_sets=True,
+        full_sets_in_place=True,
         page_walk_cycles=8.0,
         source="Intel 248966, Golden Cove microarchitecture (Redwood Cove has the same units): three loads "
         "of 256 or two of 512 bits, DTLB of 96 and STLB of 2,048 entries, four page walks; Kerncraft, "

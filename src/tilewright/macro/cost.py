@@ -118,6 +118,7 @@ LATE_ROWS = 128
 #: other: A stays in L2, and each panel is read where it was written. Of the peak of a Zen 4, 128x3072x768 has
 #: 0.90 so and 0.84 with B packed at once, 256x768x768 0.94 and 0.95, 512x3072x768 0.89 and 0.91.
 COPIED_A_L2 = 1 / 4
+
 #: So few rows stream B once L2 does not hold it, because a step is too short to prefetch for; a few more once
 #: B is larger than that share of L3 (docs/decisions/059-rows-of-b.md).
 UNFETCHED_ROWS = 3
@@ -199,7 +200,7 @@ def in_place_limits(
     - A strip has as many register tiles as let the panels of B stream from L3 in time: a depth of a tile
       takes nr elements of B during mr·nr/lanes/rate cycles.
 
-    Measured in docs/decisions/046-strips-of-a.md, 057-columns-of-a.md and 059-rows-of-b.md.
+    Measured in docs/decisions/046-strips-of-a.md, 057-columns-of-a.md, 059-rows-of-b.md and 060-late-l3.md.
     """
     core, l1, isa = machine.core, machine.l1, machine.isa
     beyond = machine.l3 or machine.l2
@@ -209,7 +210,7 @@ def in_place_limits(
     # Of a depth: the lines of a strip whose depths are not adjacent, and a row of the panel.
     depth_bytes = ceil(tiles * mr * types.a.size / l1.line) * l1.line + instruction.b.bytes(nr)
     way = l1.size // l1.ways
-    held = rows_held(way, l1) >= mr + (0 if core.fills_sets else PASSING_WAYS)
+    held = rows_held(way, l1) >= mr + (0 if core.full_sets_in_place else PASSING_WAYS)
     one_a_step = instruction.in_place and instruction.k == 1
     fetches = one_a_step and isa.fetches(mr * nr // isa.lanes(instruction.acc))
     slices = (FETCHED_SLICE_L2 if feed <= core.l3_bytes_per_cycle else LATE_SLICE_L2, FETCHED_SLICE_L2)

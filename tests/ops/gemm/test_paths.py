@@ -125,6 +125,36 @@ def test_paths_of_a_transposed_a(sizes: tuple[int, int, int]) -> None:
             assert predicted == sorted(predicted)
 
 
+#: The path of a Golden Cove server (docs/decisions/060-late-l3.md), and that of a Zen 5.
+LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
+    (300, 300, 300): (Path.IN_PLACE, Path.IN_PLACE),
+    (500, 500, 500): (Path.STRIPS, Path.IN_PLACE),
+    (100, 1000, 1000): (Path.IN_PLACE, Path.STRIPS),
+    (200, 300, 5000): (Path.STRIPS, Path.IN_PLACE),
+    (8, 1600, 1600): (Path.IN_PLACE, Path.STREAMING),
+    (1024, 96, 2048): (Path.STRIPS, Path.PACKED),
+}
+
+
+@pytest.mark.parametrize("sizes", LATE, ids=str)
+def test_paths_where_l3_is_late(sizes: tuple[int, int, int]) -> None:
+    for name, path in zip(("sapphirerapids", "znver5"), LATE[sizes], strict=True):
+        paths = GemmPaths.of(PROBLEM, find_machine(name))
+        assert paths.chosen(Product.contiguous(*sizes)) is path, name
+
+
+@pytest.mark.parametrize("name", ["sapphirerapids", "znver4", "znver5", "haswell"])
+def test_paths_of_a_transposed_b(name: str) -> None:
+    """Few rows copy one micro-panel at a time, while a slice of A takes a quarter of L2."""
+    machine = find_machine(name)
+    paths = GemmPaths.of(PROBLEM, machine)
+    n, k = 3072, 256  # one slice
+    most = machine.l2.size // 4 // (k * F32.size)
+    for rows, copied in ((25, True), (most, True), (most + 1, False), (4 * most, False)):
+        product = Product(rows, n, k, k, 1, 1, k, n, 1)
+        assert (paths.chosen(product) is Path.IN_PLACE) is copied
+
+
 def test_every_path_computes_the_same_bits() -> None:
     """The kernel of one path alone has the bits of the kernel that chooses, whatever the path."""
     import sys

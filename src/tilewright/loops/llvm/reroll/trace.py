@@ -262,9 +262,9 @@ class PathTrace:
         after = self._after(loop, distance, step)
         self._forget(own)
         for name, value in after.items():
-            bits = bits_of(self._function.definitions[name].kind)
-            assert bits is not None
-            self.lanes.found[name] = Evolution((value,), bits)
+            width = bits_of(self._function.definitions[name].kind)
+            assert width is not None
+            self.lanes.found[name] = Evolution((value,), width)
         total: list[Value] = []
         for phi in sums:
             left = _named(f"after {phi.result}", len(last[phi.result]))
