@@ -85,8 +85,8 @@ class Core:
     memory_bytes_per_cycle : one core reading from memory in sequence, at its usual clock.
     page_walk_cycles : added to a read whose translation neither level of the TLB holds, the entries of the
         page table in the caches; reads that don't depend on each other, so that walks overlap.
-    full_sets_in_place : whether rows of a tile that need every way of a set of L1 are faster in place than in a
-        copy.
+    full_sets_in_place : whether rows of a tile that need every way of a set of L1 are faster in place than in
+        a copy.
     set_conflict_cycles : added to a read of a line that L1 lost because too many lines fall into its set, and
         that L2 has: latency and bandwidth of L2, as far as other reads don't hide them.
     l3_overlap : share of the time of sequential reads from beyond L2 in which multiply-adds go on (blocks of
