@@ -21,7 +21,7 @@ from emulated.emulators import emulated_machines, variants
 from emulated.kernels import Emitted, Kernels
 from emulated.runs import run, skip_without_tools
 from tilewright.machine.machine import Machine
-from tilewright.ops.attention.decode import DecodeCut
+from tilewright.ops.attention.cut import DecodeCut
 from tilewright.ops.attention.problem import Attention, Schedule
 from tilewright.spec.dtype import BF16
 

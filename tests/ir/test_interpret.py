@@ -26,10 +26,11 @@ from tilewright.ir.expressions import (
     roundup,
 )
 from tilewright.ir.interpret import Interpreter, interpret
-from tilewright.ir.nodes import Array, Buffer, Pack, Parts, Program, Slice, Space, Tile, TileMatmul
+from tilewright.ir.nodes import Array, Buffer, Pack, Program, Slice, Space, Tile, TileMatmul
 from tilewright.ir.parse import parse_program
 from tilewright.ir.verify import verify
 from tilewright.spec.dtype import BF16, F16, F32, F64, I4, I8, I16, I32, U4, U8, DType, Kind
+from tilewright.spec.parts import Parts
 
 
 def run(

@@ -38,7 +38,6 @@ from tilewright.ir.nodes import (
     Let,
     Loop,
     Pack,
-    Parts,
     Program,
     Slice,
     Space,
@@ -52,6 +51,7 @@ from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_expression, print_program
 from tilewright.ir.verify import RESERVED, verify
 from tilewright.spec.dtype import BUFFER_DTYPES, F32
+from tilewright.spec.parts import Parts
 
 # --- programs of every shape ----------------------------------------------------------------------
 

@@ -32,7 +32,6 @@ from tilewright.ir.nodes import (
     Let,
     Loop,
     Pack,
-    Parts,
     Program,
     Slice,
     Space,
@@ -45,6 +44,7 @@ from tilewright.ir.nodes import (
 from tilewright.ir.verify import is_name, verify
 from tilewright.spec.dtype import C64, F32, F64, I8, I32
 from tilewright.spec.epilogue import parse_step
+from tilewright.spec.parts import Parts
 
 ZERO, ONE = Constant(0), Constant(1)
 BUFFERS = (

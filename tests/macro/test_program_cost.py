@@ -32,7 +32,7 @@ from tilewright.macro.levels import Cycles
 from tilewright.macro.prediction import Path, Product
 from tilewright.macro.program_cost import predict_counts, predict_program
 from tilewright.macro.touches import extents_of
-from tilewright.ops.attention.decode import attention_cost
+from tilewright.ops.attention.cut import attention_cost
 from tilewright.ops.gemm.paths import GemmPaths
 from tilewright.spec.dtype import F32
 from tilewright.spec.functions import UnaryOp

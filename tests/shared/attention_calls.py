@@ -14,8 +14,8 @@ import numpy as np
 from support import Array
 
 from tilewright.ops.attention.kernel import AttentionCall, make_items
-from tilewright.ops.attention.nest import attention_arguments, attention_scalars, attention_sizes
-from tilewright.ops.attention.problem import Attention
+from tilewright.ops.attention.nest import attention_arguments
+from tilewright.ops.attention.problem import Attention, attention_scalars, attention_sizes
 from tilewright.spec.dtype import DType
 
 #: What comes with a problem: keyword arguments of `Attention`.

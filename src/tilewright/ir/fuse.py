@@ -16,7 +16,6 @@ from tilewright.ir.nodes import (
     Let,
     Loop,
     Pack,
-    Parts,
     Program,
     Slice,
     Space,
@@ -27,6 +26,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.primitives.budget import Spend
 from tilewright.ir.separate import at_last
+from tilewright.spec.parts import Parts
 
 _Body = tuple[Statement, ...]
 

@@ -41,7 +41,6 @@ from tilewright.ir.nodes import (
     Let,
     Loop,
     Pack,
-    Parts,
     Primitive,
     Program,
     Slice,
@@ -56,6 +55,7 @@ from tilewright.ir.nodes import (
 from tilewright.spec.dtype import DType, find_numpy_dtype
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import meaning
+from tilewright.spec.parts import Parts
 from tilewright.spec.weights import Weights
 
 #: A buffer and the index of the element at offset 0, or one of these for each pointer.

@@ -15,7 +15,6 @@ from tilewright.ir.nodes import (
     Let,
     Loop,
     Pack,
-    Parts,
     Program,
     Space,
     Statement,
@@ -31,6 +30,7 @@ from tilewright.ir.text import INDENT
 from tilewright.ir.verify import is_name
 from tilewright.spec.dtype import DType
 from tilewright.spec.functions import UnaryOp
+from tilewright.spec.parts import Parts
 
 #: Statements of several lines, with what the others begin with.
 _CONTINUED = {("matmul", "="), ("matmul", "rows"), ("matmul", "then"), ("epilogue", "then")}

@@ -28,7 +28,6 @@ from tilewright.ir.nodes import (
     Let,
     Loop,
     Pack,
-    Parts,
     Primitive,
     Program,
     Slice,
@@ -43,6 +42,7 @@ from tilewright.ir.nodes import (
 from tilewright.spec.dtype import F32, FUNCTION_DTYPES, I64, DType, Kind, accumulator, wider_sums
 from tilewright.spec.epilogue import Epilogue
 from tilewright.spec.functions import UnaryOp
+from tilewright.spec.parts import Parts
 
 #: Keywords that may appear in place of a name in the text of tile IR, and so cannot be names.
 RESERVED = frozenset(

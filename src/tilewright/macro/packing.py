@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tilewright.ir.nodes import Parts
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import machine_tile
 from tilewright.records import dataclass
 from tilewright.spec.dtype import F32, DType
+from tilewright.spec.parts import Parts
 from tilewright.spec.problem import ProductTypes, Role
 
 

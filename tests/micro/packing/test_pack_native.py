@@ -21,7 +21,7 @@ from tiers import crossed, named
 import tilewright as tw
 from tilewright.ir.expressions import Constant, Name
 from tilewright.ir.interpret import Interpreter
-from tilewright.ir.nodes import Pack, Parts, Slice
+from tilewright.ir.nodes import Pack, Slice
 from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
@@ -46,6 +46,7 @@ from tilewright.spec.dtype import (
     DType,
     Kind,
 )
+from tilewright.spec.parts import Parts
 
 Array: TypeAlias = NDArray[Any]
 

@@ -9,7 +9,7 @@ import pytest
 from shares import looped
 
 from tilewright.machine.catalog import find_machine, targets
-from tilewright.ops.attention.decode import MOST_ROWS, attention_cost, decode_queries
+from tilewright.ops.attention.cut import MOST_ROWS, attention_cost, decode_queries
 from tilewright.ops.attention.problem import Attention
 
 ZEN5 = find_machine("znver5")

@@ -22,7 +22,8 @@ from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.machine.host import host_machine
-from tilewright.ops.attention.decode import SPLIT, build_decode, choose_decode
+from tilewright.ops.attention.cut import SPLIT, choose_decode
+from tilewright.ops.attention.decode import build_decode
 from tilewright.ops.attention.problem import Attention, Schedule
 from tilewright.threads.pool import limited
 

@@ -21,7 +21,6 @@ from tiers import crossed
 
 from tilewright.errors import InvalidChoice
 from tilewright.ir.interpret import interpret
-from tilewright.ir.nodes import Parts
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
@@ -34,6 +33,7 @@ from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.packing.nest import build_packing
 from tilewright.ops.packing.problem import Packing
 from tilewright.spec.dtype import DType, Kind
+from tilewright.spec.parts import Parts
 from tilewright.spec.problem import PRODUCT_SIZES, Layout, Role
 
 Array: TypeAlias = NDArray[Any]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tilewright.ir.nodes import Parts
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import INT64, VOID, Value, int64, memory_type, vector_of, zero
@@ -19,6 +18,7 @@ from tilewright.micro.packing.squares import (
     transposed_square,
 )
 from tilewright.spec.dtype import DType
+from tilewright.spec.parts import Parts
 
 #: Words that are assembled in registers from runs of lanes.
 WORD_BYTES = 16

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from tilewright.ir.nodes import Parts
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import (
@@ -36,6 +35,7 @@ from tilewright.micro.packing.squares import (
 )
 from tilewright.micro.packing.transpose import interleave
 from tilewright.spec.dtype import DType
+from tilewright.spec.parts import Parts
 
 #: Rows of the source that are copied to all panels before the next ones. Hardware prefetches rows that are
 #: read from end to end. Panel after panel, and four panels side by side, took up to 1.5 times as long

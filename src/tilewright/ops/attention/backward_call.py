@@ -17,7 +17,6 @@ from tilewright.errors import AttentionDtype, AttentionGradientShape
 from tilewright.ops.attention.backward_cut import BACKWARD_FIELDS
 from tilewright.ops.attention.backward_kernel import BackwardCall
 from tilewright.ops.attention.backward_problem import BACKWARD_DTYPES, AttentionBackward
-from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import (
     AttentionLayout,
     Keywords,
@@ -25,6 +24,7 @@ from tilewright.ops.attention.operands import (
     heads_first,
 )
 from tilewright.ops.attention.prepared import PreparedAttention, prepare
+from tilewright.ops.attention.problem import ITEM_FIELDS
 from tilewright.ops.attention.sequences import SequenceSide
 from tilewright.spec.arguments import parse_choice
 from tilewright.spec.dtype import DType, find_numpy_dtype

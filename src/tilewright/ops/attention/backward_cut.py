@@ -34,7 +34,8 @@ from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import choose_blocking
 from tilewright.ops.attention.backward_problem import AttentionBackward
-from tilewright.ops.attention.nest import ITEM_FIELDS, ITEM_SIZE, floor_to
+from tilewright.ops.attention.nest import floor_to
+from tilewright.ops.attention.problem import ITEM_FIELDS, ITEM_SIZE
 from tilewright.records import dataclass
 from tilewright.spec.dtype import F32, I64, DType
 from tilewright.spec.functions import UnaryOp

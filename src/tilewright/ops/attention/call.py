@@ -16,12 +16,11 @@ from tilewright.calls.promotion import store
 from tilewright.calls.recording import constant, repeatable
 from tilewright.compiler.kernel import Kernel
 from tilewright.machine.host import host_machine
-from tilewright.ops.attention.decode import decode_queries
+from tilewright.ops.attention.cut import decode_queries
 from tilewright.ops.attention.kernel import LENGTHS, AttentionCall, similar_keys
-from tilewright.ops.attention.nest import ITEM_FIELDS
 from tilewright.ops.attention.operands import Keywords
 from tilewright.ops.attention.prepared import PreparedAttention, prepare
-from tilewright.ops.attention.problem import Attention, Schedule, ScoreStage
+from tilewright.ops.attention.problem import ITEM_FIELDS, Attention, Schedule, ScoreStage
 from tilewright.ops.attention.table import decided
 from tilewright.preparing import Late
 from tilewright.recorder import current

@@ -1,12 +1,14 @@
-"""Analytic model of fused attention: its register tile, and blocks of queries and keys from the caches."""
+"""Analytic model of fused attention: register tile, blocks from the caches, and when queries are few."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from tilewright.errors import BlockNotMultiple, InvalidSize
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
+from tilewright.macro import cost
 from tilewright.macro.blocking import machine_tile
 from tilewright.macro.bounds import BlockBound, CutBounds, Occupant, Rule, bound_by, tile_bounds
 from tilewright.ops.attention.problem import Attention
@@ -25,6 +27,21 @@ LEAST_QUERIES = 192
 
 #: b3 is a multiple of so many keys.
 DEPTH_UNIT = 32
+
+#: Keys of one run. Merging a state costs what a few keys do, and a run of 1 MiB (of 128 elements of 16 bits)
+#: takes 20 us at 50 GB/s, many times what starting a task costs.
+SPLIT = 2048
+
+#: Keys, then values, that are computed while as many of the others are fetched, so that requests never rest:
+#: 8 KiB in the first cache. Measured on Zen 5, bf16 of 128 elements, four rows: blocks of 16 run at 0.83 of
+#: the speed of a plain read, of 32 at 0.70, of 64 at 0.62, although larger ones take less time in the cache.
+BLOCK = 16
+
+#: Rows (queries times heads of a group) whose state a run keeps in L2 along with the keys.
+MOST_ROWS = 64
+
+#: Numbers in a row's state in addition to its unfinished results: maximum and sum.
+STATE = 2
 
 
 @dataclass(frozen=True)
@@ -185,3 +202,104 @@ def bounds_of_attention(problem: Attention, machine: Machine, cut: AttentionBloc
     return CutBounds(
         blocks, occupants, source="Fu et al. 2024, doi:10.1145/3650200.3656620, (3)-(5), for scores in L1"
     )
+
+
+# --- few queries ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DecodeCut:
+    """Blocking of attention with few queries.
+
+    Attributes
+    ----------
+    split, block : keys of a task, and between steps of softmax.
+    depth : elements of a packed query, whole vectors.
+    wide : numbers of a row of unfinished results, whole vectors.
+    """
+
+    split: int
+    block: int
+    depth: int
+    wide: int
+
+    def splits(self, keys: int) -> int:
+        """Runs of so many keys; one of none."""
+        return max(1, -(-keys // self.split))
+
+    def partials(self, batch: int, heads: int, queries: int, splits: int) -> int:
+        """Elements of the states of a call."""
+        return batch * heads * queries * splits * (self.wide + STATE)
+
+
+def choose_decode(problem: Attention, machine: Machine) -> DecodeCut:
+    """Choose the blocking for a problem and machine; vectors of pairs hold twice the elements."""
+    lanes = machine.isa.lanes(problem.acc)
+    depth, wide = (-(-size // (2 * lanes)) * 2 * lanes for size in (problem.head_dim, problem.value_dim))
+    return DecodeCut(SPLIT, BLOCK, depth, wide)
+
+
+@dataclass(frozen=True)
+class AttentionCost:
+    """Predicted cycles for one key of one head of keys, for the queries of all heads that share it.
+
+    The number of keys, of sequences and of threads drops out, so that no bit of a result depends on these.
+
+    Attributes
+    ----------
+    blocks : panels of keys, multiplied by blocks of queries.
+    decode : keys in place, multiplied by all queries.
+    unfused : products and softmax one after the other.
+    """
+
+    blocks: float
+    decode: float
+    unfused: float
+
+
+def attention_cost(problem: Attention, machine: Machine, queries: int, group: int) -> AttentionCost:
+    """The cost of so many queries per head, where `group` heads of queries share a head of keys.
+
+    Examples
+    --------
+    >>> from tilewright.machine.catalog import find_machine
+    >>> one = attention_cost(Attention(128), find_machine("znver5"), queries=1, group=4)
+    >>> one.decode < one.blocks < one.unfused
+    True
+    """
+    isa = machine.isa
+    tile = isa.tile(problem.dtype, problem.dtype)
+    lanes = isa.lanes(problem.acc)
+    products = problem.head_dim + problem.value_dim  # of one row and key
+    rows = queries * group
+    softmax = rows * cost.SOFTMAX_OPERATIONS / lanes
+    # Multiply-adds of whole vectors in the time of one of the unit's.
+    rate = tile.products * isa.rate(tile) / (lanes * isa.fma_per_cycle)
+    multiply = rows * products / (lanes * rate)
+    pack = group * cost.KEY_PACK_OPERATIONS * problem.head_dim / lanes
+    pairs = isa.pair_tile(problem.dtype, problem.kv_dtype) is not None
+    row = rows * products / lanes * (cost.KEY_ROW_PAIR_OPERATIONS if pairs else cost.KEY_ROW_OPERATIONS)
+    vectors = products * problem.kv_dtype.bits / isa.vector_bits
+    read = cost.KEY_OPERATIONS + cost.KEY_READ_OPERATIONS * vectors
+    times = -(-rows // MOST_ROWS)  # rows that do not fit read the keys again
+    scores = rows * cost.SCORE_OPERATIONS * cost.SCORE_PASSES / lanes
+    blocks = pack + multiply + softmax
+    operations = (blocks, times * read + row + softmax, blocks + scores)
+    return AttentionCost(*(one / isa.fma_per_cycle for one in operations))
+
+
+@lru_cache(maxsize=256)
+def decode_queries(problem: Attention, machine: Machine, group: int) -> int:
+    """The most queries for which keys are read in place; 0 where blocks are always faster.
+
+    >>> from tilewright.machine.catalog import find_machine
+    >>> decode_queries(Attention(128), find_machine("znver5"), group=4)
+    16
+    """
+    most = 0
+    for queries in range(1, max(1, MOST_ROWS // max(group, 1)) + 1):
+        found = attention_cost(problem, machine, queries, group)
+        if found.decode > found.blocks:
+            break
+        most = queries
+    return most

@@ -13,7 +13,6 @@ a task takes them through a run side by side, so that memory is read in order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 
 from tilewright.ir.expressions import (
     AllOf,
@@ -32,69 +31,19 @@ from tilewright.ir.expressions import (
 from tilewright.ir.nodes import Buffer, If, Let, Loop, Pack, Program, Slice, Space, Statement
 from tilewright.ir.primitives.attention import Begin, KeyScores, Merge, Normalise, Softmax, SumValues
 from tilewright.machine.machine import Machine
-from tilewright.macro import cost
 from tilewright.macro.partition import parallel
+from tilewright.ops.attention.cut import MOST_ROWS, STATE, DecodeCut
 from tilewright.ops.attention.nest import (
     STRIP_PADDING,
     attention_arguments,
-    attention_scalars,
-    attention_sizes,
     floor_to,
     item_lets,
     item_number,
     page_of,
     score_changes,
 )
-from tilewright.ops.attention.problem import Attention
-from tilewright.records import dataclass
+from tilewright.ops.attention.problem import Attention, attention_scalars, attention_sizes
 from tilewright.spec.dtype import BF16
-
-#: Keys of one run. Merging a state costs what a few keys do, and a run of 1 MiB (of 128 elements of 16 bits)
-#: takes 20 us at 50 GB/s, many times what starting a task costs.
-SPLIT = 2048
-
-#: Keys, then values, that are computed while as many of the others are fetched, so that requests never rest:
-#: 8 KiB in the first cache. Measured on Zen 5, bf16 of 128 elements, four rows: blocks of 16 run at 0.83 of
-#: the speed of a plain read, of 32 at 0.70, of 64 at 0.62, although larger ones take less time in the cache.
-BLOCK = 16
-
-#: Rows (queries times heads of a group) whose state a run keeps in L2 along with the keys.
-MOST_ROWS = 64
-
-#: Numbers in a row's state in addition to its unfinished results: maximum and sum.
-STATE = 2
-
-
-@dataclass(frozen=True)
-class DecodeCut:
-    """Blocking of attention with few queries.
-
-    Attributes
-    ----------
-    split, block : keys of a task, and between steps of softmax.
-    depth : elements of a packed query, whole vectors.
-    wide : numbers of a row of unfinished results, whole vectors.
-    """
-
-    split: int
-    block: int
-    depth: int
-    wide: int
-
-    def splits(self, keys: int) -> int:
-        """Runs of so many keys; one of none."""
-        return max(1, -(-keys // self.split))
-
-    def partials(self, batch: int, heads: int, queries: int, splits: int) -> int:
-        """Elements of the states of a call."""
-        return batch * heads * queries * splits * (self.wide + STATE)
-
-
-def choose_decode(problem: Attention, machine: Machine) -> DecodeCut:
-    """Choose the blocking for a problem and machine; vectors of pairs hold twice the elements."""
-    lanes = machine.isa.lanes(problem.acc)
-    depth, wide = (-(-size // (2 * lanes)) * 2 * lanes for size in (problem.head_dim, problem.value_dim))
-    return DecodeCut(SPLIT, BLOCK, depth, wide)
 
 
 def decode_sizes(problem: Attention) -> tuple[str, ...]:
@@ -366,72 +315,3 @@ class _Nest:
 def build_decode(problem: Attention, cut: DecodeCut, machine: Machine, name: str) -> Program:
     """The tile IR of attention with few queries."""
     return _Nest(problem, cut, machine).program(name)
-
-
-# --- when it is taken ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class AttentionCost:
-    """Predicted cycles for one key of one head of keys, for the queries of all heads that share it.
-
-    The number of keys, of sequences and of threads drops out, so that no bit of a result depends on these.
-
-    Attributes
-    ----------
-    blocks : panels of keys, multiplied by blocks of queries.
-    decode : keys in place, multiplied by all queries.
-    unfused : products and softmax one after the other.
-    """
-
-    blocks: float
-    decode: float
-    unfused: float
-
-
-def attention_cost(problem: Attention, machine: Machine, queries: int, group: int) -> AttentionCost:
-    """The cost of so many queries per head, where `group` heads of queries share a head of keys.
-
-    Examples
-    --------
-    >>> from tilewright.machine.catalog import find_machine
-    >>> one = attention_cost(Attention(128), find_machine("znver5"), queries=1, group=4)
-    >>> one.decode < one.blocks < one.unfused
-    True
-    """
-    isa = machine.isa
-    tile = isa.tile(problem.dtype, problem.dtype)
-    lanes = isa.lanes(problem.acc)
-    products = problem.head_dim + problem.value_dim  # of one row and key
-    rows = queries * group
-    softmax = rows * cost.SOFTMAX_OPERATIONS / lanes
-    # Multiply-adds of whole vectors in the time of one of the unit's.
-    rate = tile.products * isa.rate(tile) / (lanes * isa.fma_per_cycle)
-    multiply = rows * products / (lanes * rate)
-    pack = group * cost.KEY_PACK_OPERATIONS * problem.head_dim / lanes
-    pairs = isa.pair_tile(problem.dtype, problem.kv_dtype) is not None
-    row = rows * products / lanes * (cost.KEY_ROW_PAIR_OPERATIONS if pairs else cost.KEY_ROW_OPERATIONS)
-    vectors = products * problem.kv_dtype.bits / isa.vector_bits
-    read = cost.KEY_OPERATIONS + cost.KEY_READ_OPERATIONS * vectors
-    times = -(-rows // MOST_ROWS)  # rows that do not fit read the keys again
-    scores = rows * cost.SCORE_OPERATIONS * cost.SCORE_PASSES / lanes
-    blocks = pack + multiply + softmax
-    operations = (blocks, times * read + row + softmax, blocks + scores)
-    return AttentionCost(*(one / isa.fma_per_cycle for one in operations))
-
-
-@lru_cache(maxsize=256)
-def decode_queries(problem: Attention, machine: Machine, group: int) -> int:
-    """The most queries for which keys are read in place; 0 where blocks are always faster.
-
-    >>> from tilewright.machine.catalog import find_machine
-    >>> decode_queries(Attention(128), find_machine("znver5"), group=4)
-    16
-    """
-    most = 0
-    for queries in range(1, max(1, MOST_ROWS // max(group, 1)) + 1):
-        found = attention_cost(problem, machine, queries, group)
-        if found.decode > found.blocks:
-            break
-        most = queries
-    return most

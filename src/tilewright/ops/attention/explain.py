@@ -9,11 +9,10 @@ import numpy as np
 from tilewright.compiler.explanation import Considered, Explanation, compared
 from tilewright.machine.host import host_machine
 from tilewright.ops.attention.call import AttentionStrategy, Part, choose, kernel_of
-from tilewright.ops.attention.decode import attention_cost
-from tilewright.ops.attention.nest import ITEM_FIELDS
+from tilewright.ops.attention.cut import attention_cost
 from tilewright.ops.attention.operands import Keywords
 from tilewright.ops.attention.prepared import PreparedAttention, prepare
-from tilewright.ops.attention.problem import MAX_HEAD, ScoreStage
+from tilewright.ops.attention.problem import ITEM_FIELDS, MAX_HEAD, ScoreStage
 from tilewright.spec.arguments import check_flag, parse_choice
 from tilewright.threads.pool import TEAM_WORK, limited, wanted_threads
 

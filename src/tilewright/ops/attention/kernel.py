@@ -10,12 +10,8 @@ import numpy as np
 from tilewright.calls.operands import Array, data_address
 from tilewright.calls.recording import new_array
 from tilewright.compiler.kernel import Kernel
-from tilewright.ops.attention.decode import DecodeCut
-from tilewright.ops.attention.nest import (
-    ITEM_FIELDS,
-    ITEM_SIZE,
-    attention_scalars,
-)
+from tilewright.ops.attention.cut import DecodeCut
+from tilewright.ops.attention.problem import ITEM_FIELDS, ITEM_SIZE, attention_scalars
 from tilewright.threads.pool import wanted_threads
 
 

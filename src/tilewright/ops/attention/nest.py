@@ -44,42 +44,18 @@ from tilewright.machine.isa import Edge, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.partition import parallel
 from tilewright.ops.attention.cut import AttentionBlocking
-from tilewright.ops.attention.problem import Attention
+from tilewright.ops.attention.problem import (
+    ITEM_FIELDS,
+    ITEM_SIZE,
+    Attention,
+    attention_scalars,
+    attention_sizes,
+)
 from tilewright.spec.dtype import I64
 from tilewright.spec.functions import UnaryOp
 
-#: What the table of a call says of each sequence: element offsets of its operands, how many queries and keys
-#: it has, and the keys low .. high that query 0 sees; every query sees one key further on. For slopes,
-#: query 0 is at key keys - queries + shift.
-ITEM_FIELDS = (
-    *("q", "k", "v", "out", "mask", "state", "scales", "pages"),
-    *("queries", "keys", "low", "high", "shift"),
-)
-#: Integers of one sequence in the table.
-ITEM_SIZE = 16
-
 #: Padding elements per row of a strip, so that rows fall into different sets of L1.
 STRIP_PADDING = 16
-
-
-def attention_sizes(problem: Attention) -> tuple[str, ...]:
-    """Run-time sizes in the order of the C signature; strides are in elements.
-
-    >>> attention_sizes(Attention(64))[:5]
-    ('batch', 'kv_heads', 'group', 'queries', 'q_head')
-    """
-    sizes = ["batch", "kv_heads", "group", "queries"]
-    sizes += [f"{array}_{axis}" for array in "qkvo" for axis in ("head", "row", "col")]
-    sizes.append("state_head")
-    sizes += ["mask_head", "mask_row", "mask_col"] if problem.mask else []
-    sizes += ["scales_head"] if problem.key_scales or problem.value_scales else []
-    sizes += ["page", "k_page", "v_page"] if problem.paged else []
-    return tuple(sizes)
-
-
-def attention_scalars(problem: Attention) -> tuple[str, ...]:
-    """Run-time scalars in the order of the C signature."""
-    return ("scale", "softcap") if problem.softcap else ("scale",)
 
 
 def attention_arguments(problem: Attention) -> tuple[Buffer, ...]:

@@ -16,8 +16,7 @@ from tilewright.spec.arguments import unchecked
 if TYPE_CHECKING:
     from tilewright.ir.nodes import Program
     from tilewright.ops.attention.backward_cut import BackwardBlocking
-    from tilewright.ops.attention.cut import AttentionBlocking
-    from tilewright.ops.attention.decode import DecodeCut
+    from tilewright.ops.attention.cut import AttentionBlocking, DecodeCut
 
 _print_program = Late("tilewright.ir.text:print_program")
 
@@ -188,7 +187,7 @@ ATTENTION = Op(
 )
 DECODE = replace(
     ATTENTION,
-    cut=Late("tilewright.ops.attention.decode:choose_decode"),
+    cut=Late("tilewright.ops.attention.cut:choose_decode"),
     nest=Late("tilewright.ops.attention.decode:build_decode"),
     meaning=_decode_meaning,
     bounds=None,

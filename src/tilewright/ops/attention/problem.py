@@ -186,3 +186,36 @@ def _varied(problem: Attention, name: str, value: Schedule | bool) -> Attention:
     found = object.__new__(Attention)
     set_fields(found, **problem.__getstate__() | {name: value})
     return found
+
+
+# --- the C signature -------------------------------------------------------------------------------
+
+#: What the table of a call says of each sequence: element offsets of its operands, how many queries and keys
+#: it has, and the keys low .. high that query 0 sees; every query sees one key further on. For slopes,
+#: query 0 is at key keys - queries + shift.
+ITEM_FIELDS = (
+    *("q", "k", "v", "out", "mask", "state", "scales", "pages"),
+    *("queries", "keys", "low", "high", "shift"),
+)
+#: Integers of one sequence in the table.
+ITEM_SIZE = 16
+
+
+def attention_sizes(problem: Attention) -> tuple[str, ...]:
+    """Run-time sizes in the order of the C signature; strides are in elements.
+
+    >>> attention_sizes(Attention(64))[:5]
+    ('batch', 'kv_heads', 'group', 'queries', 'q_head')
+    """
+    sizes = ["batch", "kv_heads", "group", "queries"]
+    sizes += [f"{array}_{axis}" for array in "qkvo" for axis in ("head", "row", "col")]
+    sizes.append("state_head")
+    sizes += ["mask_head", "mask_row", "mask_col"] if problem.mask else []
+    sizes += ["scales_head"] if problem.key_scales or problem.value_scales else []
+    sizes += ["page", "k_page", "v_page"] if problem.paged else []
+    return tuple(sizes)
+
+
+def attention_scalars(problem: Attention) -> tuple[str, ...]:
+    """Run-time scalars in the order of the C signature."""
+    return ("scale", "softcap") if problem.softcap else ("scale",)

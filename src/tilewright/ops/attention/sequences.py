@@ -24,7 +24,7 @@ from tilewright.errors import (
     shown,
 )
 from tilewright.ops.attention.bounds import FARTHEST, Bounds, limits_bind
-from tilewright.ops.attention.nest import ITEM_FIELDS, ITEM_SIZE
+from tilewright.ops.attention.problem import ITEM_FIELDS, ITEM_SIZE
 from tilewright.ops.attention.table import NO_BOUND, NO_OFFSET, Sources, make_table
 
 

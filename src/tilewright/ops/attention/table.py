@@ -21,7 +21,7 @@ from tilewright.llvm.target import data_layout, emit_object
 from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64, null
 from tilewright.machine.host import host_machine
 from tilewright.ops.attention.bounds import FARTHEST
-from tilewright.ops.attention.nest import ITEM_FIELDS, ITEM_SIZE
+from tilewright.ops.attention.problem import ITEM_FIELDS, ITEM_SIZE
 from tilewright.preparing import once
 from tilewright.recorder import current
 

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.ops.attention.bounds import exclusion_limit
 from tilewright.ops.attention.kernel import AttentionCall
-from tilewright.ops.attention.nest import ITEM_FIELDS
+from tilewright.ops.attention.problem import ITEM_FIELDS
 from tilewright.ops.attention.sequences import rows_of_pages
 from tilewright.ops.gemm.call import matmul
 

@@ -16,7 +16,6 @@ from tilewright.ir.nodes import (
     If,
     Loop,
     Pack,
-    Parts,
     Program,
     Slice,
     Space,
@@ -32,6 +31,7 @@ from tilewright.macro.blocking import Cover, choose_cover
 from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
+from tilewright.spec.parts import Parts
 from tilewright.spec.problem import Layout, ProductTypes
 
 #: Run-time parameters behind the three pointers, in the order of Breuer, tnzr.compile, Listing 7.2.1.

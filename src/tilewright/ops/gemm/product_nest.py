@@ -30,7 +30,6 @@ from tilewright.ir.nodes import (
     Loop,
     Pack,
     Panels,
-    Parts,
     Slice,
     Statement,
     Stored,
@@ -43,6 +42,7 @@ from tilewright.macro.blocking import Blocking
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.records import dataclass
 from tilewright.spec.epilogue import Along, Bias, Residual, Scale, TypedStep, replace_dtype
+from tilewright.spec.parts import Parts
 from tilewright.spec.problem import PRODUCT_SIZES, Layout, ProductTypes
 from tilewright.spec.weights import Elements, Weights
 

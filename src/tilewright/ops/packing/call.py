@@ -17,7 +17,6 @@ from tilewright.calls.repeated import repeated_method
 from tilewright.compiler.kernel import Kernel
 from tilewright.compiler.target import resolve_target
 from tilewright.errors import InvalidOperand, InvalidTiles, NotPacked, shown
-from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
 from tilewright.macro.packing import PanelForm
@@ -28,6 +27,7 @@ from tilewright.ops.packing.words import dequantised, repacked_weight, tiles_of
 from tilewright.ops.transpose.call import transpose
 from tilewright.spec.arguments import MAX_TILE, as_integers, as_items, parse_choice
 from tilewright.spec.dtype import DType
+from tilewright.spec.parts import Parts
 from tilewright.spec.problem import Role
 from tilewright.threads.pool import without_team
 

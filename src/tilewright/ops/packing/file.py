@@ -28,7 +28,6 @@ from tilewright.errors import (
     PackedVersion,
     TilewrightError,
 )
-from tilewright.ir.nodes import Parts
 from tilewright.machine.host import host_machine
 from tilewright.macro.packing import PanelForm, panel_form, weight_lanes
 from tilewright.ops.packing.call import repacked
@@ -37,6 +36,7 @@ from tilewright.ops.packing.problem import Packing
 from tilewright.reading import open_regular
 from tilewright.spec.arguments import MAX_SIZE, check_flag, check_path
 from tilewright.spec.dtype import BUFFER_DTYPES, DTYPES, F32, U8
+from tilewright.spec.parts import Parts
 from tilewright.spec.problem import Role, check_elements
 from tilewright.spec.weights import WORD_BYTES, Weights
 
