@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import INT64, VOID, Value, int64, memory_type, vector_of, zero
 from tilewright.machine.isa import Isa
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.micro.packing.pack import PackKernel
+from tilewright.micro.packing.pack import Method, PackKernel, emit_first
 from tilewright.micro.packing.squares import (
     OFFSET_BYTES,
     SQUARE_ARGUMENTS,
@@ -69,22 +70,19 @@ class LongWordPack(PackKernel):
         if f.module.quick:
             self._any(f, destination, source, strides, left, int64(0))
             return
-        transposing, words = self._transposing(f)
-        with f.branch(transposing) as (then, otherwise):
-            with then:
-                self._transpose(f, destination, source, lane_bytes, left)
-                self._any(f, destination, source, strides, left, words)
-            with otherwise:
-                if self.lanes < self._side:
-                    self._any(f, destination, source, strides, left, int64(0))
-                    return
-                whole = f.icmp(">=", left, self.lanes)
-                lanes_adjacent = f.icmp("==", f.arguments["lane_stride"], 1)
-                with f.branch(f.and_(lanes_adjacent, whole)) as (then_collect, otherwise_any):
-                    with then_collect:
-                        self._collect(f, destination, source, depth_bytes, int64(0), 1)
-                    with otherwise_any:
-                        self._any(f, destination, source, strides, left, int64(0))
+        words = self._whole_words(f)
+        any_strides = partial(self._any, f, destination, source, strides, left)
+
+        def transpose(widest: int) -> None:
+            self._transpose(f, destination, source, lane_bytes, left, widest)
+            any_strides(words)
+
+        methods = [Method(fits, partial(transpose, widest)) for widest, fits in self._squares(f, words)]
+        if self.lanes >= self._side:
+            adjacent = f.icmp("==", f.arguments["lane_stride"], 1)
+            collect = partial(self._collect, f, destination, source, depth_bytes, int64(0), 1)
+            methods.append(Method(f.and_(adjacent, f.icmp(">=", left, self.lanes)), collect))
+        emit_first(f, methods, partial(any_strides, int64(0)))
 
     def _collect(
         self,

@@ -7,8 +7,9 @@ they raise no floating-point flag that the block's own elements do not raise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 from tilewright.llvm.build import Callee, Function, Module
@@ -42,6 +43,10 @@ from tilewright.spec.parts import Parts
 #: (docs/decisions/051-pack-rows-from-end-to-end.md).
 ROWS_TOGETHER = 8
 
+#: Squares for fewer depths than the widest ones need: the next width that has one everywhere. Each width is a
+#: function of its own, and squares of 2 gain nothing over single words.
+NARROW = 4
+
 
 def chunks(count: int, lanes: int) -> tuple[tuple[int, int], ...]:
     """A run of elements as power-of-two vectors: (first element, width), widest first.
@@ -70,6 +75,25 @@ class _FewLanes(NamedTuple):
 
     masks: dict[int, Value]
     last: Value
+
+
+class Method(NamedTuple):
+    """A way to pack a panel, and when it is possible."""
+
+    possible: Value
+    emit: Callable[[], None]
+
+
+def emit_first(f: Function, methods: Sequence[Method], otherwise: Callable[[], None]) -> None:
+    """The first possible method, or else another one."""
+    if not methods:
+        otherwise()
+        return
+    with f.branch(methods[0].possible) as (then, rest):
+        with then:
+            methods[0].emit()
+        with rest:
+            emit_first(f, methods[1:], otherwise)
 
 
 class PackKernel:
@@ -214,30 +238,31 @@ class PackKernel:
                 with otherwise:
                     self._any(f, destination, source, strides, left, int64(0))
             return
-        transposing, words = self._transposing(f)
-        with f.branch(f.and_(lanes_adjacent, whole)) as (then, otherwise):
-            with then:
-                self._copy(f, destination, source, depth_bytes)
-            with otherwise, f.branch(transposing) as (then_transpose, otherwise_any):
-                with then_transpose:
-                    self._transpose(f, destination, source, lane_bytes, left)
-                    if self.kr > 1:
-                        self._any(f, destination, source, strides, left, words)
-                with otherwise_any:
-                    if self.edge is Edge.SPILL:
-                        self._any(f, destination, source, strides, left, int64(0))
-                    else:
-                        with f.branch(lanes_adjacent) as (then_masked, otherwise_scalar):
-                            with then_masked:
-                                self._copy(f, destination, source, depth_bytes, left)
-                            with otherwise_scalar:
-                                self._any(f, destination, source, strides, left, int64(0))
-
-    def _transposing(self, f: Function) -> tuple[Value, Value]:
-        """Whether squares of words can be transposed, and the whole words of each lane."""
         words = self._whole_words(f)
-        wide = f.icmp(">=", words, max(width for _, width in self.chunks))
-        return f.and_(f.icmp("==", f.arguments["depth_stride"], 1), wide), words
+
+        def copy(few: Value | None) -> None:
+            self._copy(f, destination, source, depth_bytes, few)
+
+        def transpose(widest: int) -> None:
+            self._transpose(f, destination, source, lane_bytes, left, widest)
+            if self.kr > 1:
+                self._any(f, destination, source, strides, left, words)
+
+        methods = [Method(f.and_(lanes_adjacent, whole), partial(copy, None))]
+        methods += [Method(fits, partial(transpose, widest)) for widest, fits in self._squares(f, words)]
+        if self.edge is not Edge.SPILL:
+            methods.append(Method(lanes_adjacent, partial(copy, left)))
+        emit_first(f, methods, partial(self._any, f, destination, source, strides, left, int64(0)))
+
+    def _squares(self, f: Function, words: Value) -> Iterator[tuple[int, Value]]:
+        """The widest squares of words that can be transposed, and whether the depths are enough for them.
+
+        Few depths have narrow ones: element by element they would take five times as long.
+        """
+        adjacent = f.icmp("==", f.arguments["depth_stride"], 1)
+        widest = max(width for _, width in self.chunks)
+        for width in dict.fromkeys((widest, min(widest, NARROW))):
+            yield width, f.and_(adjacent, f.icmp(">=", words, width))
 
     def _whole_words(self, f: Function) -> Value:
         depth = f.arguments["depth"]
@@ -347,21 +372,21 @@ class PackKernel:
         return f.masked_load(kind, pointer, mask, self.source.real.size, others)
 
     def _transpose(
-        self, f: Function, destination: Value, source: Value, lane_bytes: Value, left: Value
+        self, f: Function, destination: Value, source: Value, lane_bytes: Value, left: Value, widest: int
     ) -> None:
-        """Adjacent depths: squares of words transposed in registers.
+        """Adjacent depths: squares of words, of the given width at most, transposed in registers.
 
         If the depth is not a multiple of its width, the last square overlaps the one before it, so that
         nothing after the rows is read. Missing lanes repeat the last row.
         """
         words, word_bytes = self._whole_words(f), self.word_bits // 8
         last = f.sub(left, 1)
-        for width in dict.fromkeys(width for _, width in self.chunks):
-            starts = [start for start, chunk in self.chunks if chunk == width]
+        begin = 0
+        for width, lanes in self._runs(widest):
             square = self.square(f.module, width)
             offsets = f.alloca(INT64, width, CACHE_LINE)
             final = f.sub(words, width)
-            with f.loop(int64(starts[0]), int64(starts[-1] + width), int64(width), "chunk") as start:
+            with f.loop(int64(begin), int64(begin + lanes), int64(width), "chunk") as start:
                 for lane in range(width):
                     offset = f.mul(f.minimum(f.add(start, lane), last), lane_bytes)
                     f.store(offset, f.at(offsets, lane * OFFSET_BYTES), OFFSET_BYTES)
@@ -371,6 +396,21 @@ class PackKernel:
                     to = f.at(to_chunk, f.mul(at, self.group_bytes))
                     place = f.at(source, f.mul(at, word_bytes))
                     f.call(square, [to, int64(self.group_bytes), place, offsets])
+            begin += lanes
+
+    def _runs(self, widest: int) -> list[tuple[int, int]]:
+        """The widths of squares, of the given one at most, each with the lanes that it takes.
+
+        >>> from tilewright.machine.isa_rows import AVX512
+        >>> from tilewright.spec.dtype import F32
+        >>> PackKernel(AVX512, F32, F32, 28)._runs(16), PackKernel(AVX512, F32, F32, 28)._runs(4)
+        ([(16, 16), (8, 8), (4, 4)], [(4, 28)])
+        """
+        lanes: dict[int, int] = {}
+        for _, chunk in self.chunks:
+            width = min(chunk, widest)
+            lanes[width] = lanes.get(width, 0) + chunk
+        return list(lanes.items())
 
     def square(self, module: Module, width: int) -> Callee:
         """The function that transposes a square of words and stores their elements."""
