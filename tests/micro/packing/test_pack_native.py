@@ -29,6 +29,7 @@ from tilewright.llvm.values import INT64, POINTER, VOID
 from tilewright.machine.isa import Isa
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.packing.long_words import pack_kernel
+from tilewright.micro.packing.pack import Adjacent
 from tilewright.spec.dtype import (
     BF16,
     C64,
@@ -78,12 +79,14 @@ class Form(NamedTuple):
 
 
 @cache
-def native_pack(isa: Isa, form: Form, panel: int) -> Callable[..., None]:
+def native_pack(
+    isa: Isa, form: Form, panel: int, adjacent: Adjacent = Adjacent.UNKNOWN
+) -> Callable[..., None]:
     machine = tw.machine().with_isa(isa)
     module = Module("pack", machine.triple, data_layout(machine))
     kinds = [(name, POINTER if name in ARGUMENTS[:2] else INT64) for name in ARGUMENTS]
     f = module.define("pack", VOID, kinds, exported=True)
-    kernel = pack_kernel(isa, form.source, form.to, panel, form.kr, form.unit, form.parts)
+    kernel = pack_kernel(isa, form.source, form.to, panel, form.kr, form.unit, form.parts, adjacent)
     f.call(kernel.emit(module), list(f.arguments.values()))
     f.ret()
     code = Linked(emit_object(str(module), "pack", machine), ("pack",), {})
@@ -278,11 +281,15 @@ def check_pack(
     memory: tuple[GuardedMemory, GuardedMemory],
     number: int,
 ) -> None:
-    """One pack of lanes and depths at a place; its number draws the values and chooses the guard pages."""
+    """One pack of lanes and depths at a place; its number draws the values and chooses the guard pages.
+
+    Every other pack is one that knows which axis is adjacent.
+    """
     lanes, depth, how = case
     given, found = memory
-    pack = native_pack(isa, form, panel)
     strides = PLACES[how](lanes, depth)
+    known = {strides[0]: Adjacent.LANES, strides[1]: Adjacent.DEPTHS}.get(1, Adjacent.UNKNOWN)
+    pack = native_pack(isa, form, panel, known if number // 2 % 2 else Adjacent.UNKNOWN)
     block = values(form.source, lanes * depth, np.random.default_rng(number)).reshape(lanes, depth)
     plain = low_halves(block, form.source)
     size = form.size(lanes, depth, panel)

@@ -41,7 +41,7 @@ def test_a_key_is_a_shape(one: ExactSizeKey, other: ExactSizeKey) -> None:
 
 def test_squares_have_slots_of_their_own() -> None:
     """The shapes that recur most do not give way to each other."""
-    keys = [key_of(ExactSizeKey(n, n, n, "f32", "row", "row")) for n in range(1, LARGEST_SIDE + 1)]
+    keys = [key_of(ExactSizeKey(n, n, n, "f32", "row", "row")) for n in range(1, 65)]
     assert len({slot_number(key) for key in keys}) > 0.9 * len(keys)
 
 
@@ -178,7 +178,7 @@ def test_layouts(orders: str, turned: bool, compiled: list[tuple[int, int, int]]
 def test_what_is_not_counted(compiled: list[tuple[int, int, int]]) -> None:
     """One column has an order of its own; larger sides and gaps between columns stay general."""
     a, b = rough((40, 30), seed=1), rough((30, 8), seed=2)
-    large = rough((49, 30), seed=3)
+    large = rough((LARGEST_SIDE + 1, 30), seed=3)
     for _ in range(PRODUCTS_TO_REPAY + 10):
         tw.matmul(a, b[:, :1])
         tw.matmul(large, b)

@@ -13,6 +13,7 @@ import pytest
 from support import LAYOUTS, Array, rough
 
 import tilewright as tw
+from tilewright.macro.blocking import Blocking
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm import call as arrays
@@ -27,6 +28,7 @@ from tilewright.ops.gemm.small_products import (
     Fit,
     Specials,
     fit,
+    largest_exact,
 )
 from tilewright.preparing import preparing
 from tilewright.spec.dtype import F32, F64
@@ -103,7 +105,10 @@ def test_rows_that_share_memory_do_not_fit(which: int) -> None:
     ("sizes", "fits"),
     [
         ((1, 2, 1), True),
-        ((LARGEST_SIDE, LARGEST_SIDE, LARGEST_SIDE), True),
+        ((64, 64, 64), True),
+        ((65, 64, 64), False),
+        ((LARGEST_SIDE, 16, LARGEST_SIDE), True),
+        ((LARGEST_SIDE, 17, LARGEST_SIDE), False),
         ((1, LARGEST_SIDE, LARGEST_SIDE), True),
         ((LARGEST_SIDE + 1, 2, 2), False),
         ((2, LARGEST_SIDE + 1, 2), False),
@@ -118,6 +123,20 @@ def test_rows_that_share_memory_do_not_fit(which: int) -> None:
 def test_sizes_that_fit(sizes: tuple[int, int, int], fits: bool) -> None:
     a, b, c = operands(*sizes)
     assert (fit(a, b, c, F32) is not None) is fits
+
+
+@pytest.mark.parametrize(
+    ("kr", "kc", "largest"),
+    [(1, 1024, 64**3), (4, 1024, 48**3), (1, LARGEST_SIDE - 1, 0)],
+    ids=["in place", "interleaved", "few depths"],
+)
+def test_how_large_they_get(kr: int, kc: int, largest: int) -> None:
+    blocking = Blocking(mr=12, nr=32, kr=kr, mc=60, nc=2048, kc=kc - kc % kr)
+    assert largest_exact(blocking) == largest
+    a, b, c = operands(largest // 2500, 50, 50)
+    assert (fit(a, b, c, F32, largest) is not None) is (largest > 0)
+    a, b, c = operands(largest // 2500 + 1, 50, 50)
+    assert fit(a, b, c, F32, largest) is None
 
 
 def test_the_problem_of_a_shape_replaces_a_row_major_c() -> None:

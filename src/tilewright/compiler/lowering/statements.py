@@ -30,6 +30,7 @@ from tilewright.micro.budget import OPERAND, Budget
 from tilewright.micro.calls import Operands, UnaryCall
 from tilewright.micro.emission import emitter
 from tilewright.micro.packing.long_words import pack_kernel
+from tilewright.micro.packing.pack import Adjacent
 from tilewright.micro.packing.unpack import UnpackKernel
 
 #: The emission of `UnaryMap`, by name as those of primitives.
@@ -101,8 +102,9 @@ def _pack(node: Pack, scope: Scope) -> None:
     """Elements into panels of an instruction."""
     isa = scope.frame.machine.isa
     source, to = scope.dtype(node.source.buffer), scope.dtype(node.destination.buffer)
-    kernel = pack_kernel(isa, source, to, node.panel, node.kr, node.unit, node.parts)
     destination, block = scope.window(node.destination), scope.window(node.source)
+    known = {block.row.known: Adjacent.LANES, block.column.known: Adjacent.DEPTHS}.get(1, Adjacent.UNKNOWN)
+    kernel = pack_kernel(isa, source, to, node.panel, node.kr, node.unit, node.parts, known)
     sizes = scope.integers(node.lanes, node.depth)
     operands = [destination.pointer, block.pointer, block.row, block.column, *sizes]
     scope.f.call(kernel.emit(scope.f.module), operands)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.convert import Convert
 from tilewright.llvm.values import INT64, VOID, Value, int64, memory_type, vector_of, zero
 from tilewright.machine.isa import Isa
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.micro.packing.pack import Method, PackKernel, emit_first
+from tilewright.micro.packing.pack import Adjacent, PackKernel
 from tilewright.micro.packing.squares import (
     OFFSET_BYTES,
     SQUARE_ARGUMENTS,
@@ -43,7 +42,7 @@ class LongWordPack(PackKernel):
     def _whole_panels(
         self, f: Function, state: list[Value], strides: tuple[Value, Value], panel_bytes: Value
     ) -> list[Value]:
-        if f.module.quick or self.lanes < self._side:
+        if f.module.quick or self.lanes < self._side or self.adjacent is Adjacent.DEPTHS:
             return state
         lane_bytes, depth_bytes = strides
         together = PANELS_TOGETHER * self.lanes
@@ -67,22 +66,20 @@ class LongWordPack(PackKernel):
         strides: tuple[Value, Value],
     ) -> None:
         lane_bytes, depth_bytes = strides
-        if f.module.quick:
-            self._any(f, destination, source, strides, left, int64(0))
+
+        def others() -> None:
+            begin = self._squares(f, destination, source, lane_bytes, left)
+            self._any(f, destination, source, strides, left, begin)
+
+        if f.module.quick or self.lanes < self._side or self.adjacent is Adjacent.DEPTHS:
+            others()
             return
-        words = self._whole_words(f)
-        any_strides = partial(self._any, f, destination, source, strides, left)
-
-        def transpose(widest: int) -> None:
-            self._transpose(f, destination, source, lane_bytes, left, widest)
-            any_strides(words)
-
-        methods = [Method(fits, partial(transpose, widest)) for widest, fits in self._squares(f, words)]
-        if self.lanes >= self._side:
-            adjacent = f.icmp("==", f.arguments["lane_stride"], 1)
-            collect = partial(self._collect, f, destination, source, depth_bytes, int64(0), 1)
-            methods.append(Method(f.and_(adjacent, f.icmp(">=", left, self.lanes)), collect))
-        emit_first(f, methods, partial(any_strides, int64(0)))
+        adjacent = f.icmp("==", f.arguments["lane_stride"], 1)
+        with f.branch(f.and_(adjacent, f.icmp(">=", left, self.lanes))) as (then, otherwise):
+            with then:
+                self._collect(f, destination, source, depth_bytes, int64(0), 1)
+            with otherwise:
+                others()
 
     def _collect(
         self,
@@ -168,7 +165,8 @@ def pack_kernel(
     kr: int = 1,
     unit: int = 1,
     parts: Parts = Parts.WHOLE,
+    adjacent: Adjacent = Adjacent.UNKNOWN,
 ) -> PackKernel:
     """What packs a block; the arguments are those of `PackKernel`."""
     long = parts is Parts.WHOLE and source.bits * kr > 8 * WORD_BYTES
-    return (LongWordPack if long else PackKernel)(isa, source, to, panel, kr, unit, parts)
+    return (LongWordPack if long else PackKernel)(isa, source, to, panel, kr, unit, parts, adjacent)

@@ -7,9 +7,9 @@ they raise no floating-point flag that the block's own elements do not raise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from enum import Enum
 from typing import NamedTuple
 
 from tilewright.llvm.build import Callee, Function, Module
@@ -77,23 +77,12 @@ class _FewLanes(NamedTuple):
     last: Value
 
 
-class Method(NamedTuple):
-    """A way to pack a panel, and when it is possible."""
+class Adjacent(Enum):
+    """The axis of a block whose elements are known to be adjacent; the value is part of a function's name."""
 
-    possible: Value
-    emit: Callable[[], None]
-
-
-def emit_first(f: Function, methods: Sequence[Method], otherwise: Callable[[], None]) -> None:
-    """The first possible method, or else another one."""
-    if not methods:
-        otherwise()
-        return
-    with f.branch(methods[0].possible) as (then, rest):
-        with then:
-            methods[0].emit()
-        with rest:
-            emit_first(f, methods[1:], otherwise)
+    LANES = "lanes"
+    DEPTHS = "depths"
+    UNKNOWN = ""
 
 
 class PackKernel:
@@ -104,6 +93,8 @@ class PackKernel:
     isa : the row.
     source, to : element types of the block and of the panels.
     panel, kr, unit, parts : as `Pack` has them.
+    adjacent : what is known of the strides; methods that need others are left out, which saves most of the
+        time that LLVM takes for the function.
 
     The block is read in words: kr elements of consecutive depths, or one complex number.
     """
@@ -117,9 +108,11 @@ class PackKernel:
         kr: int = 1,
         unit: int = 1,
         parts: Parts = Parts.WHOLE,
+        adjacent: Adjacent = Adjacent.UNKNOWN,
     ) -> None:
         self.isa, self.source, self.to = isa, source, to
         self.panel, self.kr, self.unit, self.parts = panel, kr, unit, parts
+        self.adjacent = adjacent
         lanes, self.depths = parts.spread
         self.lanes = panel // lanes  # of the source, in one panel
         self.word_bits = source.bits * kr
@@ -130,7 +123,8 @@ class PackKernel:
     @property
     def name(self) -> str:
         """The function's name in a module."""
-        return f"pack_{self.source}_{self.to}_{self.panel}_{self.kr}_{self.unit}_{self.parts.value}"
+        parts = ("pack", self.source, self.to, self.panel, self.kr, self.unit, self.parts.value)
+        return "_".join(str(part) for part in (*parts, self.adjacent.value) if part != "")
 
     def emit(self, module: Module) -> Callee:
         """Defines the function in a module; returns the function to call."""
@@ -165,7 +159,7 @@ class PackKernel:
         self, f: Function, state: list[Value], strides: tuple[Value, Value], panel_bytes: Value
     ) -> list[Value]:
         """Whole panels of adjacent lanes; returns the first lane of the rest, and where its panels are."""
-        if f.module.quick:
+        if f.module.quick or self.adjacent is Adjacent.DEPTHS:
             return state
         (_, destination, source), (lane_bytes, depth_bytes) = state, strides
         together = max(1, ROWS_TOGETHER // self.kr)
@@ -229,40 +223,53 @@ class PackKernel:
         Quick code has two of them: adjacent lanes, and any strides.
         """
         lane_bytes, depth_bytes = strides
+
+        def others() -> None:
+            begin = self._squares(f, destination, source, lane_bytes, left)
+            self._any(f, destination, source, strides, left, begin)
+
+        if self.adjacent is Adjacent.DEPTHS:
+            others()
+            return
         whole = f.icmp(">=", left, self.lanes)
         lanes_adjacent = f.icmp("==", f.arguments["lane_stride"], 1)
-        if f.module.quick:
-            with f.branch(f.and_(lanes_adjacent, whole)) as (then, otherwise):
-                with then:
-                    self._copy(f, destination, source, depth_bytes)
-                with otherwise:
-                    self._any(f, destination, source, strides, left, int64(0))
-            return
-        words = self._whole_words(f)
+        with f.branch(f.and_(lanes_adjacent, whole)) as (then, otherwise):
+            with then:
+                self._copy(f, destination, source, depth_bytes)
+            with otherwise:
+                if f.module.quick or self.edge is Edge.SPILL:
+                    others()
+                elif self.adjacent is Adjacent.LANES:
+                    self._copy(f, destination, source, depth_bytes, left)
+                else:
+                    with f.branch(lanes_adjacent) as (then_masked, otherwise_any):
+                        with then_masked:
+                            self._copy(f, destination, source, depth_bytes, left)
+                        with otherwise_any:
+                            others()
 
-        def copy(few: Value | None) -> None:
-            self._copy(f, destination, source, depth_bytes, few)
-
-        def transpose(widest: int) -> None:
-            self._transpose(f, destination, source, lane_bytes, left, widest)
-            if self.kr > 1:
-                self._any(f, destination, source, strides, left, words)
-
-        methods = [Method(f.and_(lanes_adjacent, whole), partial(copy, None))]
-        methods += [Method(fits, partial(transpose, widest)) for widest, fits in self._squares(f, words)]
-        if self.edge is not Edge.SPILL:
-            methods.append(Method(lanes_adjacent, partial(copy, left)))
-        emit_first(f, methods, partial(self._any, f, destination, source, strides, left, int64(0)))
-
-    def _squares(self, f: Function, words: Value) -> Iterator[tuple[int, Value]]:
-        """The widest squares of words that can be transposed, and whether the depths are enough for them.
+    def _squares(
+        self, f: Function, destination: Value, source: Value, lane_bytes: Value, left: Value
+    ) -> Value:
+        """Adjacent depths in the widest squares of words that they suffice for; the number of words done.
 
         Few depths have narrow ones: element by element they would take five times as long.
         """
-        adjacent = f.icmp("==", f.arguments["depth_stride"], 1)
-        widest = max(width for _, width in self.chunks)
-        for width in dict.fromkeys((widest, min(widest, NARROW))):
-            yield width, f.and_(adjacent, f.icmp(">=", words, width))
+        if f.module.quick or self.adjacent is Adjacent.LANES:
+            return int64(0)
+        words, widest = self._whole_words(f), max(width for _, width in self.chunks)
+        narrow = min(widest, NARROW)
+        possible = f.and_(f.icmp("==", f.arguments["depth_stride"], 1), f.icmp(">=", words, narrow))
+        with f.when(possible):
+            if narrow == widest:
+                self._transpose(f, destination, source, lane_bytes, left, widest)
+            else:
+                with f.branch(f.icmp(">=", words, widest)) as (then, otherwise):
+                    with then:
+                        self._transpose(f, destination, source, lane_bytes, left, widest)
+                    with otherwise:
+                        self._transpose(f, destination, source, lane_bytes, left, narrow)
+        return f.select(possible, words, int64(0))
 
     def _whole_words(self, f: Function) -> Value:
         depth = f.arguments["depth"]

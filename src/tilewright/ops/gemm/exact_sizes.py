@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tilewright.compiler.kernel import Kernel
 
 #: Bits of a size in a key; LARGEST_SIDE must fit.
-SIZE_BITS = 6
+SIZE_BITS = 7
 #: Bit positions of the element type's number and of the layouts in a key.
 DTYPE_AT, A_AT, B_AT = 3 * SIZE_BITS, 3 * SIZE_BITS + 4, 3 * SIZE_BITS + 5
 #: Slots of the table, a power of two: more than kernels are kept, so that few share one.
@@ -127,13 +127,14 @@ class ExactCall(NamedTuple):
     leading: tuple[Value, ...]
 
 
-def find_exact(f: CallEntry, number: Value, matrices: tuple[MatrixValues, ...]) -> ExactCall:
-    """Emit the lookup of a product, which counts it if there is no kernel.
+def find_exact(f: CallEntry, number: Value, largest: Value, matrices: tuple[MatrixValues, ...]) -> ExactCall:
+    """Emit the lookup of a product of so many multiply-adds at most, which counts it if there is no kernel.
 
     The product that makes its shape wanted is given up, and goes through Python.
     """
     a, _, c = matrices
-    fits, by_column, leading = f.icmp(">=", number, 0), [], []
+    work = f.mul(f.mul(a.rows, a.columns), c.columns)
+    fits, by_column, leading = f.icmp("<=", work, largest), [], []
     for matrix in matrices:
         in_rows = f.and_(f.icmp("==", matrix.column, 1), f.icmp(">=", matrix.row, matrix.columns))
         in_columns = f.and_(f.icmp("==", matrix.row, 1), f.icmp(">=", matrix.column, matrix.rows))

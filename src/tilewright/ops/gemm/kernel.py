@@ -33,7 +33,7 @@ from tilewright.ops.gemm.epilogue_operands import step_matrices
 from tilewright.ops.gemm.exact_sizes import exact_table
 from tilewright.ops.gemm.matrix_values import Turns
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, Specials, fit
+from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, Specials, fit, largest_exact
 from tilewright.preparing import once, once_property
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Epilogue, Residual
@@ -54,9 +54,9 @@ class GemmKernel(ArrayKernel):
         return self.problem.types
 
     @cached_property
-    def _alike(self) -> bool:
-        """Return whether A, B and C have the same element type."""
-        return self.types.a == self.types.b == self.types.c
+    def largest_exact(self) -> int:
+        """Multiply-adds up to which kernels of exact sizes serve in place of this one; -1: never."""
+        return largest_exact(self.blocking) if self.types.a == self.types.b == self.types.c else -1
 
     @cached_property
     def _transposable(self) -> bool:
@@ -204,14 +204,9 @@ class GemmKernel(ArrayKernel):
     def _run_special(
         self, matrices: list[Array], count: int, steps: tuple[int, ...], others: list[BatchAxis]
     ) -> bool:
-        """Run a batch of one small shape with its exact-size kernel, if any; the result is bit-identical.
-
-        Both sum the depths of one kc in order, so k must fit in one.
-        """
-        if not self._alike:
-            return False
-        found = fit(matrices[0], matrices[1], matrices[2], self.problem.dtype)
-        if found is None or found.shape.k > self.blocking.kc:
+        """Run a batch of one small shape with its exact-size kernel, if any; the result is bit-identical."""
+        found = fit(matrices[0], matrices[1], matrices[2], self.problem.dtype, self.largest_exact)
+        if found is None:
             return False
         products = count * math.prod(axis.length for axis in others)
         kernel = _specials().find(found.shape, products)

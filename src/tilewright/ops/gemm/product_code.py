@@ -31,7 +31,8 @@ class EntryRow(ctypes.Structure):
         ("default", ctypes.c_int64),  # without `out`, the result has this type
         ("code", ctypes.c_void_p),
         ("acc", ctypes.c_int64),  # of alpha and beta, in the order of ACCUMULATORS
-        ("number", ctypes.c_int64),  # of the one element type in GEMM_DTYPES, or -1
+        ("number", ctypes.c_int64),  # of the element type of A in GEMM_DTYPES
+        ("exact", ctypes.c_int64),  # multiply-adds up to which kernels of exact sizes serve; -1: never
         ("turns", ctypes.c_int64),  # one of `Turns`
         ("scratch_step", ctypes.c_int64),  # see `GemmKernel`
         ("scratch_parts", ctypes.c_int64),
@@ -41,14 +42,14 @@ class EntryRow(ctypes.Structure):
 def row_of(kernel: GemmKernel, dtypes: tuple[np.dtype[Any], ...]) -> EntryRow:
     """The record of a kernel for NumPy's types of a, b and the result, whose bits it computes with."""
     types = kernel.types
-    uniform = types.a == types.b == types.c
     return EntryRow(
         (ctypes.c_void_p * 3)(*map(id, dtypes)),
         tuple(dtype.itemsize.bit_length() - 1 for dtype in dtypes),
         int(promoted_dtype(dtypes[0], dtypes[1]) == dtypes[2]),
         kernel.address,
         ACCUMULATORS.index(types.acc),
-        GEMM_DTYPES.index(types.a) if uniform else -1,
+        GEMM_DTYPES.index(types.a),
+        kernel.largest_exact,
         kernel.turns,
         kernel.scratch_step,
         kernel.scratch_parts,

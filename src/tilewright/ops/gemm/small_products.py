@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
+from tilewright.macro.blocking import Blocking
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.preparing import preparing
 from tilewright.recorder import current
@@ -26,8 +27,14 @@ Array: TypeAlias = NDArray[Any]
 #: the kernel takes less than 1 ms.
 PRODUCTS_TO_REPAY = 10_000
 
-#: Sizes up to which an exact-size kernel pays off; beyond, the general one is less than 10 % slower.
-LARGEST_SIDE = 48
+#: Sizes up to which there are kernels of exact sizes.
+LARGEST_SIDE = 127
+
+#: Multiply-adds up to which a kernel of exact sizes pays off; beyond, the general one is less than 5 %
+#: slower. Where depths are interleaved, both pack their operands, and less is saved
+#: (docs/decisions/061-exact-sizes.md).
+MOST_IN_PLACE = 64**3
+MOST_INTERLEAVED = 48**3
 
 #: Kernels kept, and shapes counted, at most; the least recently used go first.
 MOST_KERNELS = 64
@@ -74,8 +81,22 @@ class Fit(NamedTuple):
     leading: tuple[int, int, int]
 
 
-def fit(a: Array, b: Array, c: Array, dtype: DType) -> Fit | None:
-    """The shape of a product if an exact-size kernel can compute it, otherwise None.
+def largest_exact(blocking: Blocking) -> int:
+    """Multiply-adds up to which kernels of exact sizes serve beside a general one of these blocks.
+
+    They sum every depth in order, so they give the same bits while all depths are in one block.
+
+    >>> from tilewright.macro.blocking import Blocking
+    >>> largest_exact(Blocking(mr=12, nr=32, kr=1, mc=60, nc=2048, kc=1024))
+    262144
+    """
+    if blocking.kc < LARGEST_SIDE:
+        return 0
+    return MOST_IN_PLACE if blocking.kr == 1 else MOST_INTERLEAVED
+
+
+def fit(a: Array, b: Array, c: Array, dtype: DType, largest: int = MOST_IN_PLACE) -> Fit | None:
+    """The shape of a product of so many multiply-adds at most, if an exact-size kernel can compute it.
 
     One column cannot be: its sums run along the depth in an order that these kernels do not have.
 
@@ -86,7 +107,7 @@ def fit(a: Array, b: Array, c: Array, dtype: DType) -> Fit | None:
     'col'
     """
     (m, k), n = a.shape, b.shape[1]
-    if not min(m, n, k) > 0 or n == 1 or max(m, n, k) > LARGEST_SIDE:
+    if not min(m, n, k) > 0 or n == 1 or max(m, n, k) > LARGEST_SIDE or m * n * k > largest:
         return None
     found = [_layout(array) for array in (a, b, c)]
     if found[0] is None or found[1] is None or found[2] is None or found[2][0] is not Layout.ROW:

@@ -210,7 +210,7 @@ def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explan
         notes.append(f"a batch of {count} products in one compiled loop")
     types = product.types
     plain = types.a == types.b == types.c and not product.epilogue
-    exact = fit(a_first, b_first, c_first, types.a) if plain else None
+    exact = fit(a_first, b_first, c_first, types.a, kernel.largest_exact) if plain else None
     if exact is not None and (product.alpha, product.beta) == (1.0, 0.0) and (batch or reason is None):
         notes.append(f"a kernel of exactly these sizes after {PRODUCTS_TO_REPAY:,} such products")
     m, n, k = sizes[:3]
