@@ -13,7 +13,10 @@ import pytest
 from support import LAYOUTS, Array, rough
 
 import tilewright as tw
-from tilewright.macro.blocking import Blocking
+from tilewright.machine.catalog import find_machine, targets
+from tilewright.machine.isa import Isa
+from tilewright.machine.isa_rows import AVX512
+from tilewright.macro.blocking import choose_blocking
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm import call as arrays
@@ -31,7 +34,7 @@ from tilewright.ops.gemm.small_products import (
     largest_exact,
 )
 from tilewright.preparing import preparing
-from tilewright.spec.dtype import F32, F64
+from tilewright.spec.dtype import BF16, C64, C128, F16, F32, F64, DType
 from tilewright.spec.problem import Layout
 
 # --- which products fit -------------------------------------------------------------------------------
@@ -125,18 +128,20 @@ def test_sizes_that_fit(sizes: tuple[int, int, int], fits: bool) -> None:
     assert (fit(a, b, c, F32) is not None) is fits
 
 
-@pytest.mark.parametrize(
-    ("kr", "kc", "largest"),
-    [(1, 1024, 64**3), (4, 1024, 48**3), (1, LARGEST_SIDE - 1, 0)],
-    ids=["in place", "interleaved", "few depths"],
-)
-def test_how_large_they_get(kr: int, kc: int, largest: int) -> None:
-    blocking = Blocking(mr=12, nr=32, kr=kr, mc=60, nc=2048, kc=kc - kc % kr)
-    assert largest_exact(blocking) == largest
-    a, b, c = operands(largest // 2500, 50, 50)
-    assert (fit(a, b, c, F32, largest) is not None) is (largest > 0)
-    a, b, c = operands(largest // 2500 + 1, 50, 50)
-    assert fit(a, b, c, F32, largest) is None
+@pytest.mark.parametrize(("isa", "dtype", "largest"), [(AVX512, F32, 64**3), (AVX512, BF16, 48**3)])
+def test_how_large_they_get(isa: Isa, dtype: DType, largest: int) -> None:
+    assert largest_exact(isa.tile(dtype)) == largest
+    most = largest // 2500
+    assert fit(*operands(most, 50, 50), F32, largest) is not None
+    assert fit(*operands(most + 1, 50, 50), F32, largest) is None
+
+
+@pytest.mark.parametrize("name", targets())
+def test_their_depths_are_in_one_block(name: str) -> None:
+    """So they give the bits of the general kernel."""
+    machine = find_machine(name)
+    for dtype in (F16, BF16, F32, F64, C64, C128):
+        assert choose_blocking(machine, machine.isa.tile(dtype)).kc >= LARGEST_SIDE, str(dtype)
 
 
 def test_the_problem_of_a_shape_replaces_a_row_major_c() -> None:

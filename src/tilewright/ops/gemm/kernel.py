@@ -56,7 +56,9 @@ class GemmKernel(ArrayKernel):
     @cached_property
     def largest_exact(self) -> int:
         """Multiply-adds up to which kernels of exact sizes serve in place of this one; -1: never."""
-        return largest_exact(self.blocking) if self.types.a == self.types.b == self.types.c else -1
+        types = self.types
+        alike = types.a == types.b == types.c
+        return largest_exact(self.machine.isa.tile(types.a)) if alike else -1
 
     @cached_property
     def _transposable(self) -> bool:

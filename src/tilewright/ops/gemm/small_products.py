@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
-from tilewright.macro.blocking import Blocking
+from tilewright.machine.isa import TileFma
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.preparing import preparing
 from tilewright.recorder import current
@@ -27,7 +27,8 @@ Array: TypeAlias = NDArray[Any]
 #: the kernel takes less than 1 ms.
 PRODUCTS_TO_REPAY = 10_000
 
-#: Sizes up to which there are kernels of exact sizes.
+#: Sizes up to which there are kernels of exact sizes. They sum every depth in order, so they give the bits of
+#: the general kernel while all depths are in one block: no core has a smaller kc for floats.
 LARGEST_SIDE = 127
 
 #: Multiply-adds up to which a kernel of exact sizes pays off; beyond, the general one is less than 5 %
@@ -81,18 +82,15 @@ class Fit(NamedTuple):
     leading: tuple[int, int, int]
 
 
-def largest_exact(blocking: Blocking) -> int:
-    """Multiply-adds up to which kernels of exact sizes serve beside a general one of these blocks.
+def largest_exact(instruction: TileFma) -> int:
+    """Multiply-adds up to which kernels of exact sizes serve beside a general one of this instruction.
 
-    They sum every depth in order, so they give the same bits while all depths are in one block.
-
-    >>> from tilewright.macro.blocking import Blocking
-    >>> largest_exact(Blocking(mr=12, nr=32, kr=1, mc=60, nc=2048, kc=1024))
-    262144
+    >>> from tilewright.machine.isa_rows import AVX512
+    >>> from tilewright.spec.dtype import BF16, F32
+    >>> largest_exact(AVX512.tile(F32)), largest_exact(AVX512.tile(BF16))
+    (262144, 110592)
     """
-    if blocking.kc < LARGEST_SIDE:
-        return 0
-    return MOST_IN_PLACE if blocking.kr == 1 else MOST_INTERLEAVED
+    return MOST_IN_PLACE if instruction.kr == 1 else MOST_INTERLEAVED
 
 
 def fit(a: Array, b: Array, c: Array, dtype: DType, largest: int = MOST_IN_PLACE) -> Fit | None:
