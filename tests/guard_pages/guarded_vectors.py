@@ -1,4 +1,4 @@
-"""Runs products with one column, one row or few rows whose operands touch inaccessible pages; a program.
+"""Runs products of one or few rows or columns whose operands touch inaccessible pages; a program.
 
     python guarded_vectors.py {matmul|fixed} {f32|f64}
 
@@ -23,7 +23,16 @@ from guarded import Bench, Case
 from shares import share
 
 import tilewright as tw
-from tilewright.ops.gemm.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_ROWS, STREAMED_VECTORS, SUMS_BYTES
+from tilewright.machine.isa import SUMS_OF_A_CHAIN
+from tilewright.ops.gemm.nest import DEPTH_OF_COLUMNS, LINES_BY_LANES_OF_COLUMNS
+from tilewright.ops.gemm.streaming import (
+    DOT_DEPTH,
+    DOT_ROWS,
+    STREAMED_ROWS,
+    STREAMED_VECTORS,
+    SUMS_BYTES,
+    most_few,
+)
 
 COEFFICIENTS = ((1.0, 0.0), (0.5, 0.0), (1.0, 1.0), (-2.0, 0.5), (0.0, 0.5), (0.0, 0.0), (1.0, 0.0))
 
@@ -48,7 +57,7 @@ class Sizes:
         dtype, machine = kernel.problem.dtype, kernel.machine
         self.lanes = machine.isa.lanes(dtype)
         self.width, self.block = STREAMED_VECTORS * self.lanes, SUMS_BYTES // dtype.size
-        self.kc = kernel.blocking.kc
+        self.kc, self.most = kernel.blocking.kc, most_few(machine.isa)
         self.far = machine.l2.size // kernel.types.b.size
 
     def dots(self) -> Iterator[tuple[int, int, int]]:
@@ -60,12 +69,23 @@ class Sizes:
             yield from ((m, 1, k) for m in (1, DOT_ROWS - 1, DOT_ROWS, DOT_ROWS + 1, 2 * DOT_ROWS + 3))
 
     def turned(self) -> Iterator[tuple[int, int, int]]:
-        """One row, at least as deep as a vector has lanes."""
-        lanes = self.lanes
-        run = lanes * lanes
-        depths = {*around(lanes, 2 * lanes, run, run + lanes, self.kc), 2 * run + lanes + 3, 2 * self.kc + 9}
-        for k in (0, *sorted(depth for depth in depths if depth >= lanes)):
-            yield from ((1, n, k) for n in around(lanes, 2 * lanes, 5 * lanes + 3) if n > 1)
+        """One row up to one too many, of depths around the parts of lines and the chains of sums."""
+        lanes, most = self.lanes, self.most
+        depths = {*around(4, lanes, SUMS_OF_A_CHAIN, self.kc), 2 * self.kc + 9}
+        for number, k in enumerate((0, *sorted(depths))):
+            columns = (lanes, *around(2 * lanes, 5 * lanes + 3))
+            yield from ((1, n, k) for n in columns)
+            counts = sorted({2, 3, most - 1, most, most + 1} - {0, 1})
+            yield from ((m, n, k) for m in counts for n in share(columns, 2, number + m))
+
+    def few_columns(self) -> Iterator[tuple[int, int, int]]:
+        """Two columns up to one too many, rows around whole vectors of them."""
+        lanes, least = self.lanes, max(1, LINES_BY_LANES_OF_COLUMNS // self.lanes)
+        depths = {*around(DEPTH_OF_COLUMNS, SUMS_OF_A_CHAIN), self.kc + 3}
+        for number, k in enumerate(sorted(depths)):
+            rows = (*around(least, least + lanes), least + 2 * lanes + 3)
+            counts = sorted({2, 3, lanes - 1, lanes + 1, self.most - 1, self.most, self.most + 1} - {0, 1})
+            yield from ((m, n, k) for n in counts for m in share(rows, 3, number + n))
 
     def one_row(self) -> Iterator[tuple[int, int, int]]:
         """One row of a few columns up to several blocks of sums."""
@@ -87,6 +107,7 @@ class Sizes:
 LAYOUTS = {
     "dots": (("row", "dense col", "dense"), ("dense", "dense col", "row"), ("row", "dense col", "strided")),
     "turned": (("row", "col", "row"), ("strided", "dense col", "dense"), ("reversed", "col", "dense")),
+    "few_columns": (("row", "row", "row"), ("dense", "col", "dense"), ("row", "reversed", "dense")),
     "one_row": (("row", "row", "row"), ("strided", "dense", "dense")),
     "few_rows": (("row", "row", "row"), ("col", "dense", "dense"), ("reversed", "row", "dense")),
 }

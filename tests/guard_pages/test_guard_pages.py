@@ -31,7 +31,7 @@ PRODUCTS = {
 #: Kernels compiled for fixed layouts, on the rows that mask (the others pack every edge).
 FIXED = {f"guarded fixed {words}": "products" for words in ("f32 tiling", "f32 packing", "f64 auto")}
 #: Few rows and columns, each kind often: with two lanes, sizes around multiples of a vector coincide.
-KINDS = r"dots \d{3,} turned \d{2,} one_row \d{3,} few_rows \d{2,}"
+KINDS = r"dots \d{3,} turned \d{2,} few_columns \d{2,} one_row \d{3,} few_rows \d{2,}"
 VECTORS = {f"guarded_vectors matmul {dtype}": KINDS for dtype in ("f32", "f64")}
 FIXED_VECTORS = {"guarded_vectors fixed f32": KINDS}
 BATCH_REDUCE = {f"guarded_batch_reduce {dtype} TURN": r"\b(16|24|80) kernels" for dtype in ("f32", "f64")}

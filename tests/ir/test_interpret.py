@@ -239,15 +239,19 @@ FORMS = {
     ),
     # Columns of B are adjacent along the depth, 5 elements apart; A is strided.
     "turned": (
-        "matmul turned 1x3x1 c[0; 9, 1]\n  = beta * c + alpha * a[1; 9, 2] . b[0; 5, 1]\n"
+        "matmul turned 2x3x1 c[0; 9, 1]\n  = 0.0 * c + 1.0 * a[1; 1, 4 panels 4 apart 99] . b[0; 5, 1]\n"
         "  rows 1 columns 3 depth {depth}\n"
+    ),
+    "turned_a": (
+        "matmul turned_a 3x2x1 c[0; 1, 1]\n  = 0.0 * c + 1.0 * a[0; 5, 1] . b[1; 1, 4 panels 4 apart 99]\n"
+        "  rows 3 columns 1 depth {depth}\n"
     ),
 }
 
 
 def run_form(form: str, depth: int, alpha: float, beta: float, c: Any, a: Any = None, b: Any = None) -> None:
     """One tile; a and b are counted from 1 where they are not given."""
-    a, b = (np.arange(1, 16, dtype=np.float32) if array is None else array for array in (a, b))
+    a, b = (np.arange(1, 21, dtype=np.float32) if array is None else array for array in (a, b))
     text = HEAD + "argument b f32\n" + FORMS[form].format(depth=depth)
     run(text, alpha=alpha, beta=beta, a=a, b=b, c=c)
 
@@ -262,22 +266,27 @@ def test_dot(alpha: float, beta: float, depth: int) -> None:
     assert c.tolist() == [alpha * sums[0] + beta * 7, 8, alpha * sums[1] + beta * 9, 10]
 
 
-@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (2.0, 1.0), (0.5, -3.0)])
+@pytest.mark.parametrize("form", ["turned", "turned_a"])
 @pytest.mark.parametrize("depth", [0, 1, 3, 5])
-def test_turned(alpha: float, beta: float, depth: int) -> None:
+def test_turned(form: str, depth: int) -> None:
     c = np.array([7, 8, 9, 10], np.float32)
-    run_form("turned", depth, alpha, beta, c)
-    counted = np.arange(1, 16, dtype=np.float32)
-    sums = counted[1::2][:depth] @ counted.reshape(3, 5)[:, :depth].T
-    assert c[:3].tolist() == (alpha * sums + beta * np.array([7, 8, 9], np.float32)).tolist()
-    assert c[3] == 10
+    run_form(form, depth, 1.0, 0.0, c)
+    counted = np.arange(1, 21, dtype=np.float32)
+    sums = counted[1::4][:depth] @ counted[:15].reshape(3, 5)[:, :depth].T
+    assert c.tolist() == [*sums.tolist(), 10]
+
+
+#: Elements of A and B up to the last that a depth of 5 reads.
+LAST = {"dot": (10, 5), "turned": (18, 15), "turned_a": (15, 18)}
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_read_neither_c_without_beta_nor_more_than_the_depth(form: str) -> None:
-    c, ones = np.full(4, np.nan, np.float32), np.ones(15, np.float32)
-    behind = np.where(np.arange(15) % 5 < 4, ones, np.nan)
-    run_form(form, 4, 1.0, 0.0, c, a=behind if form == "dot" else ones, b=behind)
+    c = np.full(4, np.nan, np.float32)
+    lines, others = np.ones(15, np.float32), np.ones(20, np.float32)
+    lines[4::5], others[17:] = np.nan, np.nan  # the fifth depth
+    a, b = {"dot": (lines, lines), "turned": (others, lines), "turned_a": (lines, others)}[form]
+    run_form(form, 4, 1.0, 0.0, c, a=a, b=b)
     written = [0, 2] if form == "dot" else [0, 1, 2]
     assert np.flatnonzero(c == 4).tolist() == written
     assert np.isnan(np.delete(c, written)).all()
@@ -285,8 +294,7 @@ def test_forms_read_neither_c_without_beta_nor_more_than_the_depth(form: str) ->
 
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_stay_in_their_buffers(form: str) -> None:
-    ones = np.ones(15, np.float32)
-    last = {"dot": (10, 5), "turned": (10, 15)}[form]  # elements up to the last that a depth of 5 reads
+    ones, last = np.ones(20, np.float32), LAST[form]
     run_form(form, 5, 1.0, 0.0, np.zeros(3, np.float32), a=ones[: last[0]], b=ones[: last[1]])
     for a, b, c in ((last[0] - 1, last[1], 3), (last[0], last[1] - 1, 3), (last[0], last[1], 2)):
         with pytest.raises(InvalidTileIr, match="reaches elements"):

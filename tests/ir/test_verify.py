@@ -32,6 +32,7 @@ from tilewright.ir.nodes import (
     Let,
     Loop,
     Pack,
+    Panels,
     Program,
     Slice,
     Space,
@@ -73,7 +74,10 @@ MATMUL = TileMatmul(
     beta=FirstElse("i", Scalar("beta"), Scalar(1.0)),
 )
 ROWS = Slice("a", Name("i") * Name("m"), (Name("m"), ONE))
-TURNED = replace(MATMUL, b=ROWS, rows=ONE, columns=Constant(4), tile=Tile(1, 4), form=TileForm.TRANSPOSED_B)
+FEW = Slice("panel", ZERO, (ONE, Constant(4)), panels=Panels(4, Constant(8)))
+PLAIN = replace(MATMUL, alpha=Scalar(1.0), beta=Scalar(0.0))
+TURNED = replace(PLAIN, a=FEW, b=ROWS, columns=Constant(4), form=TileForm.TRANSPOSED_B)
+TURNED_A = replace(PLAIN, a=ROWS, b=FEW, rows=Constant(2), form=TileForm.TRANSPOSED_A)
 DOT = replace(MATMUL, a=ROWS, b=ROWS, columns=ONE, tile=Tile(2, 1), form=TileForm.DOT)
 EPILOGUE = TileEpilogue(
     c=Slice("c", Name("i"), (Name("m"), ONE)),
@@ -99,7 +103,7 @@ def inside(*statements: Statement) -> Program:
 
 
 def test_the_program_that_the_table_breaks_is_good() -> None:
-    good = replace(LOOP, body=(LET, If(TEST, (PACK, PAIRS, MATMUL), (TURNED, DOT, EPILOGUE))))
+    good = replace(LOOP, body=(LET, If(TEST, (PACK, PAIRS, MATMUL), (TURNED, TURNED_A, DOT, EPILOGUE))))
     assert verify(body(good)) == body(good)
 
 
@@ -366,20 +370,55 @@ RULES: dict[str, tuple[Program, str, str]] = {
         "matmul c",
         "columns of C must be adjacent (second stride 1)",
     ),
-    "turned: one row": (
-        inside(replace(TURNED, rows=Constant(2), tile=Tile(2, 4))),
-        "matmul c",
-        "a turned tile has one row and all of its columns",
-    ),
-    "turned: a number of rows that is known": (
-        inside(replace(TURNED, rows=Name("x"))),
-        "matmul c",
-        "a turned tile has one row and all of its columns",
-    ),
     "turned: some of the columns": (
         inside(replace(TURNED, columns=Constant(3))),
         "matmul c",
-        "a turned tile has one row and all of its columns",
+        "a turned tile has all of its columns",
+    ),
+    "turned: rows in no panels": (
+        inside(replace(TURNED, a=replace(FEW, panels=None))),
+        "matmul c",
+        "rows of A must be in panels, and C take plain sums",
+    ),
+    "turned: panels of other lanes": (
+        inside(replace(TURNED, a=replace(FEW, panels=Panels(2, Constant(8))))),
+        "matmul c",
+        "rows of A must be in panels, and C take plain sums",
+    ),
+    "turned: sums and a factor": (
+        inside(replace(TURNED, alpha=Scalar("alpha"))),
+        "matmul c",
+        "rows of A must be in panels, and C take plain sums",
+    ),
+    "turned: sums and C": (
+        inside(replace(TURNED, beta=Scalar(1.0))),
+        "matmul c",
+        "rows of A must be in panels, and C take plain sums",
+    ),
+    "turned: other types": (
+        inside(replace(TURNED, b=Slice("wide", ZERO, (Name("m"), ONE)))),
+        "matmul c",
+        "the operands of a turned tile have one type",
+    ),
+    "turned rows: depths of A adjacent": (
+        inside(replace(TURNED_A, a=WINDOW)),
+        "matmul c",
+        "depths of A must be adjacent (second stride 1)",
+    ),
+    "turned rows: columns of C adjacent": (
+        inside(replace(TURNED_A, c=Slice("c", ZERO, (ONE, Name("m"))))),
+        "matmul c",
+        "columns of C must be adjacent (second stride 1)",
+    ),
+    "turned rows: some of the rows": (
+        inside(replace(TURNED_A, rows=ONE)),
+        "matmul c",
+        "a tile of turned rows has all of them",
+    ),
+    "turned rows: columns in no panels": (
+        inside(replace(TURNED_A, b=replace(FEW, panels=None))),
+        "matmul c",
+        "columns of B must be in panels, and C take plain sums",
     ),
     "turned: no batch": (
         inside(replace(TURNED, batch=Batch(ONE, ONE, ONE))),

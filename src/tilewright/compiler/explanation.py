@@ -175,8 +175,10 @@ def strategy_of(program: Program, primitives: tuple[Statement, ...]) -> str:
         return "blocks transposed in registers" if transposed else "element by element, in whole vectors"
     if TileForm.DOT in forms:
         return "dot products: vectors run along the depth, rows of A are read once"
+    if TileForm.TRANSPOSED_A in forms:
+        return "few columns: A is read along its contiguous depths and transposed in registers"
     if TileForm.TRANSPOSED_B in forms:
-        return "one row: B is read along its contiguous depths and transposed in registers"
+        return "few rows: B is read along its contiguous depths and transposed in registers"
     if any(isinstance(node, TileEpilogue) for node in primitives):
         return "streaming: whole rows of B are read once and added to sums kept in cache"
     if "a_pack" in packed:

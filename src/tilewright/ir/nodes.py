@@ -190,6 +190,12 @@ class Pack:
     stored: Stored | None = None
 
 
+#: Lanes of the panels of few rows or columns beside lines that are transposed in registers.
+FEW_LANES = 4
+
+#: Bits of a line that are loaded together: every instruction set interleaves inside of so many.
+LINE_BITS = 128
+
 #: Vectors of sums that a dot product adds to in turn: with two loads per multiply-add, four cover its latency
 #: of 4 to 5 cycles.
 DOT_SUMS = 4
@@ -198,14 +204,16 @@ DOT_SUMS = 4
 class TileForm(Enum):
     """The direction of the vectors of a register tile.
 
-    OUTER: along the columns of B, which are adjacent; each depth is an outer product. TRANSPOSED_B: one row
-    and whole columns; vectors of B are read along its adjacent depths and transposed in registers. DOT: one
-    column; vectors run along the depth, adjacent in A and in B, and each sum has an order of its own: that of
-    `DOT_SUMS` vectors.
+    OUTER: along the columns of B, which are adjacent; each depth is an outer product. TRANSPOSED_B: few rows
+    and whole columns; vectors of B are read along its adjacent depths and transposed in registers, and the
+    rows of A are in panels of `FEW_LANES`. TRANSPOSED_A: the same with whole rows of A, and few columns of B
+    in such panels. DOT: one column; vectors run along the depth, adjacent in A and in B, and each sum has an
+    order of its own: that of `DOT_SUMS` vectors.
     """
 
     OUTER = "outer"
     TRANSPOSED_B = "turned"
+    TRANSPOSED_A = "turned_a"
     DOT = "dot"
 
 

@@ -22,6 +22,7 @@ from tilewright.ir.expressions import (
     Unless,
 )
 from tilewright.ir.nodes import (
+    FEW_LANES,
     Execution,
     Finish,
     If,
@@ -68,6 +69,14 @@ def _parts(node: Expression) -> Iterator[Expression]:
             return
         case _:
             raise InvalidTileIr(where=repr(node), reason="is not an expression")
+
+
+def _of_few(node: TileMatmul, few: Slice) -> bool:
+    """Whether an operand has panels of a few lanes, and C takes plain sums."""
+    lanes, depths = Constant(1), Constant(FEW_LANES)
+    panels = few.panels is not None and few.panels.lanes == FEW_LANES and few.strides == (lanes, depths)
+    plain = (node.alpha, node.beta) == (Scalar(1.0), Scalar(0.0))
+    return panels and plain and node.carry is None and node.finish is None and node.groups is None
 
 
 class _Verifier:
@@ -286,11 +295,18 @@ class _Verifier:
                 adjacent = node.b.strides[0] == Constant(node.b.interleave)
                 rules = ((adjacent, "lanes of B must be adjacent (first stride 1, or the interleave)"),)
             case TileForm.TRANSPOSED_B:
-                whole = (node.rows, node.columns) == (one, Constant(node.tile.nr))
                 rules = (
                     (node.b.strides[1] == one, "depths of B must be adjacent (second stride 1)"),
                     (node.c.strides[1] == one, "columns of C must be adjacent (second stride 1)"),
-                    (whole, "a turned tile has one row and all of its columns"),
+                    (node.columns == Constant(node.tile.nr), "a turned tile has all of its columns"),
+                    (_of_few(node, node.a), "rows of A must be in panels, and C take plain sums"),
+                )
+            case TileForm.TRANSPOSED_A:
+                rules = (
+                    (node.a.strides[1] == one, "depths of A must be adjacent (second stride 1)"),
+                    (node.c.strides[1] == one, "columns of C must be adjacent (second stride 1)"),
+                    (node.rows == Constant(node.tile.mr), "a tile of turned rows has all of them"),
+                    (_of_few(node, node.b), "columns of B must be in panels, and C take plain sums"),
                 )
             case TileForm.DOT:
                 rules = (
@@ -298,6 +314,9 @@ class _Verifier:
                     (node.b.strides[1] == one, "depths of B must be adjacent (second stride 1)"),
                     (node.columns == one, "a dot product has one column"),
                 )
+        if node.form in (TileForm.TRANSPOSED_A, TileForm.TRANSPOSED_B):
+            types = {self.buffers[part.buffer].dtype for part in (node.a, node.b, node.c)}
+            rules = (*rules, (len(types) == 1, "the operands of a turned tile have one type"))
         for holds, reason in rules:
             if not holds:
                 raise InvalidTileIr(where=where, reason=reason)

@@ -12,13 +12,12 @@ from enum import Enum
 from math import ceil
 from typing import NamedTuple
 
-from tilewright.ir.nodes import TileForm
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
 from tilewright.macro.cost import KEPT_SHARE, rows_held
 from tilewright.macro.levels import Cycles, level_of, waited_cycles
-from tilewright.macro.register_tiles import depth_step, once_visit, tile_visit
+from tilewright.macro.register_tiles import depth_step, dots_visit, few_lines_visit, tile_visit
 from tilewright.records import dataclass
 from tilewright.spec.problem import ProductTypes
 
@@ -35,7 +34,8 @@ class Path(Enum):
     """What a nest for any sizes does with its operands, in words."""
 
     DOTS = "dot products: A is read once, along the depth"
-    COLUMNS = "one row: B is read along the depth, transposed in registers"
+    FEW_ROWS = "few rows: B is read along the depth, transposed in registers"
+    FEW_COLUMNS = "few columns: A is read along the depth, transposed in registers"
     STREAMING = "rows of B are read once and added to sums in cache"
     IN_PLACE = "both operands in place"
     STRIPS = "B packed, A in place strip by strip"
@@ -163,8 +163,12 @@ class CutProduct:
                 return self._in_place(product)
             case Path.STREAMING:
                 return self._streaming(product)
-            case Path.DOTS | Path.COLUMNS:
-                return self._once(product, path)
+            case Path.DOTS:
+                return self._dots(product)
+            case Path.FEW_ROWS:
+                return self._few_lines(product, product.m, product.n)
+            case Path.FEW_COLUMNS:
+                return self._few_lines(product, product.n, product.m)
 
     def _packing(self, elements: float, size: int, source: str) -> tuple[float, tuple[str, float]]:
         """Cycles to copy elements into panels, and the bytes that come from where they are."""
@@ -301,10 +305,19 @@ class CutProduct:
         late = max(loads - multiply, 0.0)
         return waited.plus(Cycles(multiply, tiles=core.nest_cycles, l1=late, l2=again))
 
-    def _once(self, product: Product, path: Path) -> Cycles:
+    def _dots(self, product: Product) -> Cycles:
         """The matrix of a matrix-vector product is read once, one or more loads for each vector of it."""
-        a, b, _ = self._sizes(product)
-        matrix, form = (a, TileForm.DOT) if path is Path.DOTS else (b, TileForm.TRANSPOSED_B)
-        busy = once_visit(self.machine, self.instruction, form, product.m * product.n * product.k)
-        waited = self._waited({self._level(matrix): matrix}, busy.total)
+        a, _, _ = self._sizes(product)
+        busy = dots_visit(self.machine, self.instruction, product.m * product.n * product.k)
+        waited = self._waited({self._level(a): a}, busy.total)
         return busy.plus(Cycles(tiles=self.machine.core.kernel_call_cycles, **waited))
+
+    def _few_lines(self, product: Product, count: int, lines: int) -> Cycles:
+        """Few rows or columns beside lines of the other operand, which are read once."""
+        size, k = self.types.a.size, product.k
+        tiles = ceil(lines / self.machine.timed_isa.lanes(self.instruction.acc))
+        busy = Cycles().plus(few_lines_visit(self.machine, self.instruction, count, k), tiles)
+        packing, _ = self._packing(count * k, size, "l2")
+        read = float(lines * k * size)
+        waited = self._waited({self._level(read): read}, busy.total)
+        return busy.plus(Cycles(packing=packing, **waited))

@@ -36,7 +36,7 @@ from tilewright.macro import cost
 from tilewright.macro.levels import Cycles
 from tilewright.macro.operations import ROW_WORK, UNPACK_OPERATIONS, function_operations
 from tilewright.macro.prediction import TRANSPOSED_PACKING
-from tilewright.macro.register_tiles import once_visit, tile_visit
+from tilewright.macro.register_tiles import dots_visit, few_lines_visit, tile_visit
 from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Activation
@@ -145,11 +145,15 @@ class StatementCost:
         depth = sizes["depth"] * sizes.get("batch", 1)
         if node.padded:
             rows, columns = node.tile.mr, node.tile.nr
-        if node.form is not TileForm.OUTER:
-            found = once_visit(self.machine, instruction, node.form, rows * columns * depth)
-            found = found.plus(Cycles(tiles=self.machine.core.tile_cycles))
-        else:
-            found = tile_visit(self.machine, instruction, rows, columns, depth)
+        match node.form:
+            case TileForm.OUTER:
+                found = tile_visit(self.machine, instruction, rows, columns, depth)
+            case TileForm.DOT:
+                found = dots_visit(self.machine, instruction, rows * columns * depth)
+                found = found.plus(Cycles(tiles=self.machine.core.tile_cycles))
+            case TileForm.TRANSPOSED_A | TileForm.TRANSPOSED_B:
+                count = columns if node.form is TileForm.TRANSPOSED_A else rows
+                found = few_lines_visit(self.machine, instruction, count, depth)
         vectors = ceil(columns / self.machine.timed_isa.lanes(instruction.acc))
         operations = 0.0
         if node.stored is not None:

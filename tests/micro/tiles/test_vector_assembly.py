@@ -1,4 +1,4 @@
-"""Machine code of what reads a matrix once: dot products, turned squares, streamed rows, epilogues."""
+"""Machine code of what reads a matrix once: dot products, transposed lines, streamed rows, epilogues."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from assembly_text import (
 from tiers import first_of
 
 from tilewright.compiler.pipeline import run_stages
-from tilewright.ir.nodes import DOT_SUMS
+from tilewright.ir.nodes import DOT_SUMS, LINE_BITS
 from tilewright.llvm.target import emit_assembly
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import Isa
 from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, NEON
 from tilewright.micro.tiles.dot import ROWS
-from tilewright.micro.tiles.transposed_b import UNROLLED_DEPTHS
+from tilewright.micro.tiles.transposed import TransposedKernel
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.streaming import STREAMED_DEPTH, STREAMED_VECTORS
+from tilewright.ops.gemm.streaming import STREAMED_DEPTH, STREAMED_VECTORS, most_few
 from tilewright.spec.dtype import F32, F64, DType
 from tilewright.spec.problem import Layout
 
@@ -36,7 +36,7 @@ X86_SUFFIX = {F32: "s", F64: "d"}
 
 FLOATS = (F32, F64)
 #: What names of functions begin with.
-READING_ONCE = ("dot", "turned", "square", "epilogue", "task")
+READING_ONCE = ("dot", "transposed", "square", "epilogue", "task")
 
 
 @cache
@@ -78,10 +78,9 @@ def of_isa(*rows: Isa) -> list[ParameterSet]:
 
 #: Tests of paths that products of few rows do not have where a matrix unit multiplies the type.
 OF_VECTOR_UNITS = {
-    "test_turned_rows",
+    "test_transposed_lines",
     "test_streamed_rows",
     "test_epilogues",
-    "test_turned_rows_store_few_vectors",
 }
 
 
@@ -170,7 +169,7 @@ def is_saved_register(line: str) -> bool:
     return re.match(r"(stp|ldp|str|ldr)\s+d(8|9|1[0-5])\b", line) is not None
 
 
-# --- squares of one row -------------------------------------------------------------------------------
+# --- lines of few rows --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "dtype"), of_isa(AVX512, AVX2, GENERIC128), ids=str)
@@ -201,41 +200,40 @@ def test_squares_of_neon(name: str, dtype: DType) -> None:
 
 
 @each_vector
-def test_turned_rows(name: str, dtype: DType) -> None:
-    """One multiply-add, one element of A and one vector of the square for each depth of a square."""
-    isa = find_machine(name).isa
-    together = min(isa.lanes(dtype), UNROLLED_DEPTHS)
-    main = most_multiplying(loops_of(name, dtype, "turned"))
-    assert multiplies(main) == together
-    assert not main.matching(r"%rsp|\bsp\b")
-    if isa.name in (AVX512.name, AVX2.name):
-        assert main.counts[f"vbroadcasts{X86_SUFFIX[dtype]}"] == together
-        assert len(main.matching(r"^vfmadd\d+p[sd]\s.*\(")) == together, "the square is an operand in memory"
+def test_transposed_lines(name: str, dtype: DType) -> None:
+    """One multiply-add for each vector of sums and depth; the loop has no stack access but of many sums."""
+    machine = find_machine(name)
+    isa, most = machine.isa, most_few(machine.isa)
+    kernel = TransposedKernel(isa, dtype, most, lines_first=False)
+    together = isa.lanes(dtype) if isa.scalable else LINE_BITS // dtype.bits
+    for count in kernel.counts:
+        function = f"{kernel.name}_{count}"
+        loops = [loop for loop in loops_of(name, dtype, function) if loop.function == function]
+        main = most_multiplying(loops)
+        assert multiplies(main) == together * count
+        if count <= isa.vector_registers - ROOM_FOR_LINES:
+            assert not main.matching(r"%rsp|\bsp\b")
+            assert not vector_stack_moves(main)
+        if isa.name in (AVX512.name, AVX2.name):
+            check_lines_of_x86(main, isa, count * together, dtype)
 
 
-#: What a call of the square leaves on the stack: alpha, beta, the sum, and that of closed chains.
-HELD_OVER_A_CALL = 4
+#: Vector registers that lines take at most while they are transposed: as they are read, and half transposed.
+ROOM_FOR_LINES = 8
 
 
-@each_vector
-def test_turned_rows_store_few_vectors(name: str, dtype: DType) -> None:
-    """No register outlives a call, so what is needed behind it is stored; in no loop over depths.
-
-    POWER has 12 vector registers that outlive a call (ELFv2 ABI 2.2.2.1: v20 to v31): nothing is stored.
-    """
-    whole = function_of(name, dtype, f"turned_{dtype}")
-    stores = whole.matching(r"^v?mov[au]p[sd]\s+%[xyz]mm\d+, -?\d*\(%rsp\)$|^st[rp]\s+[qz]\d+.*\[sp")
-    stores += [line for line in vector_stack_moves(whole) if line.startswith(("stxv", "stv", "vs"))]
-    slots = {re.sub(r"^.*?(-?\d*\(%rsp\)|\[sp.*)$", r"\1", line) for line in stores}
-    if find_machine(name).arch == "powerpc64le":
-        assert not slots
-    elif find_machine(name).isa.scalable:  # places of such vectors are computed, and not seen here
-        assert len(slots) <= HELD_OVER_A_CALL
-    else:
-        assert 0 < len(slots) <= HELD_OVER_A_CALL
-    assert set(whole.matching(r"^(callq?|bl)\b")) == {
-        line for line in whole.matching(r"^(callq?|bl)\b") if f"square_{dtype.bits}_" in line
-    }
+def check_lines_of_x86(main: AssemblyLoop, isa: Isa, products: int, dtype: DType) -> None:
+    """Every line is read once and put in its place once; multiply-adds repeat their elements."""
+    lanes, parts = isa.lanes(dtype), isa.vector_bits // LINE_BITS
+    inserted = len(main.matching(r"^vinsertf(128|64x2|32x4)\s.*\("))
+    assert inserted + len(main.matching(r"^vmovup[sd]\s.*\(.*\), %xmm\d+$")) == lanes, "lines"
+    assert inserted == lanes // 2
+    assert len(main.matching(r"^vinsertf64x4\s")) == (lanes // 4 if parts == 4 else 0)
+    shuffles = len(main.matching(r"^v(shufp|unpck[lh]p)[sd]\s"))
+    assert shuffles == lanes // parts * ((lanes // parts).bit_length() - 1)
+    folded = len(main.matching(rf"^vfmadd\d+p{X86_SUFFIX[dtype]}\s+.*\{{1to{lanes}\}}"))
+    splats = main.counts[f"vbroadcasts{X86_SUFFIX[dtype]}"] + main.counts["vmovddup"]
+    assert folded + splats == products
 
 
 # --- streamed rows ------------------------------------------------------------------------------------

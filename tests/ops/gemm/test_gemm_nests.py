@@ -27,7 +27,7 @@ from tiers import crossed, draws, named
 
 from tilewright.ir.expressions import Constant, Name
 from tilewright.ir.interpret import Interpreter, interpret
-from tilewright.ir.nodes import If, Loop, Pack, Program, Space, Statement
+from tilewright.ir.nodes import FEW_LANES, If, Loop, Pack, Program, Space, Statement
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
@@ -83,6 +83,7 @@ NESTS: dict[str, tuple[Gemm, Blocking, Edge | str]] = {
     "packing_rrc": (Gemm(c="col", strategy="packing"), WIDE, Edge.MASK),
     "auto_rrr_one_column": (Gemm(), WIDE, Edge.MASK),
     "auto_rsr_one_deep_row": (Gemm(b="strided"), WIDE, Edge.MASK),
+    "auto_rrr_few_columns": (Gemm(), WIDE, "znver4"),
     "auto_rrr_few_rows": (Gemm(), WIDE, Edge.MASK),
     "auto_rrr_more_rows": (Gemm(), WIDE, Edge.MASK),
     "auto_sss_few_rows_spill": (Gemm(a="strided", b="strided", c="strided"), NARROW, Edge.SPILL),
@@ -97,7 +98,10 @@ NESTS: dict[str, tuple[Gemm, Blocking, Edge | str]] = {
 
 
 #: The branches of `auto` in the order in which it decides.
-BRANCHES = ("one_column", "one_deep_row", "few_rows", "more_rows")
+BRANCHES = ("one_column", "one_deep_row", "few_columns", "few_rows", "more_rows")
+
+#: Branches of some kernels only: of a B with any strides, and of vectors with lanes to spare.
+SOMETIMES = {"one_deep_row": "rsr", "few_columns": "few_columns"}
 
 
 def one_branch(program: Program, name: str) -> Program:
@@ -105,7 +109,8 @@ def one_branch(program: Program, name: str) -> Program:
 
     Of the decisions inside, few rows show one side.
     """
-    branches = [words for words in BRANCHES if words != "one_deep_row" or "rrr" not in name]
+    kinds = SOMETIMES | {"one_deep_row": "s"} if "sss" in name else SOMETIMES
+    branches = [words for words in BRANCHES if kinds.get(words, "") in name]
     branch = next((number for number, words in enumerate(branches) if words in name), None)
     if branch is None:
         return program
@@ -522,6 +527,7 @@ def test_scratch_is_exactly_the_blocks(kc: int, strategy: Strategy, dtype: DType
         expected["b_pack"] = (Space.SHARED, depth * WIDE.nc)
         expected["a_pack"] = (Space.THREAD, depth * WIDE.mc)
     if strategy is Strategy.AUTO:
+        expected["few_pack"] = (Space.SHARED, depth * FEW_LANES)
         expected["sums"] = (Space.THREAD, 2 * STREAMED_ROWS * (16 << 10) // dtype.size)
     assert {buffer.name: (buffer.space, buffer.size) for buffer in program.scratch} == expected
     assert all(buffer.dtype is dtype for buffer in program.buffers)

@@ -15,6 +15,7 @@ from tilewright.macro.levels import Cycles
 from tilewright.macro.prediction import Path, Product
 from tilewright.ops.gemm.paths import GemmPaths
 from tilewright.ops.gemm.problem import Gemm
+from tilewright.ops.gemm.streaming import most_few
 from tilewright.spec.dtype import F32
 
 PROBLEM = Gemm(dtype="f32", a="strided", b="strided", c="strided")
@@ -145,14 +146,49 @@ def test_paths_where_l3_is_late(sizes: tuple[int, int, int]) -> None:
 
 @pytest.mark.parametrize("name", ["sapphirerapids", "znver4", "znver5", "haswell"])
 def test_paths_of_a_transposed_b(name: str) -> None:
-    """Few rows copy one micro-panel at a time, while a slice of A takes a quarter of L2."""
+    """Rows copy one micro-panel at a time, while a slice of A takes a quarter of L2; few read it as it is."""
     machine = find_machine(name)
     paths = GemmPaths.of(PROBLEM, machine)
     n, k = 3072, 256  # one slice
     most = machine.l2.size // 4 // (k * F32.size)
-    for rows, copied in ((25, True), (most, True), (most + 1, False), (4 * most, False)):
+    few = most_few(machine.isa)
+    for rows, copied in ((few + 1, True), (most, True), (most + 1, False), (4 * most, False)):
         product = Product(rows, n, k, k, 1, 1, k, n, 1)
         assert (paths.chosen(product) is Path.IN_PLACE) is copied
+    for rows in (1, 2, few):
+        assert paths.chosen(Product(rows, n, k, k, 1, 1, k, n, 1)) is Path.FEW_ROWS
+
+
+#: Sizes, and whether rows of A are transposed in registers for few columns: where vectors have 16 lanes of
+#: f32, and where they have 8.
+FEW_COLUMNS = {
+    (1000, 4, 1000): (True, True),
+    (1000, 10, 1000): (True, True),
+    (1000, 16, 1000): (False, False),  # on both, whole vectors; on the narrow row, too many of them
+    (1000, 12, 1000): (True, False),
+    (1000, 26, 1000): (True, False),
+    (1000, 27, 1000): (False, False),
+    (64, 4, 64): (True, False),
+    (63, 4, 64): (False, False),
+    (128, 4, 63): (False, False),
+    (2048, 8, 2048): (False, False),  # rows of A in one set of L1
+    (1000, 2, 1): (False, False),
+}
+
+
+@pytest.mark.parametrize("sizes", FEW_COLUMNS, ids=str)
+def test_paths_of_few_columns(sizes: tuple[int, int, int]) -> None:
+    for name, few in zip(("znver4", "haswell"), FEW_COLUMNS[sizes], strict=True):
+        chosen = GemmPaths.of(PROBLEM, find_machine(name)).chosen(Product.contiguous(*sizes))
+        assert (chosen is Path.FEW_COLUMNS) is few, name
+
+
+def test_few_columns_of_rows_without_lanes_to_spare() -> None:
+    for name in ("neoverse-v1", "a64fx", "pwr9", "x86-64-v2"):
+        paths = GemmPaths.of(PROBLEM, find_machine(name))
+        assert Path.FEW_COLUMNS not in paths.all
+        assert paths.chosen(Product(1, 300, 300, 300, 1, 1, 300, 300, 1)) is Path.FEW_ROWS
+        assert paths.chosen(Product(2, 300, 300, 300, 1, 1, 300, 300, 1)) is not Path.FEW_ROWS
 
 
 def test_every_path_computes_the_same_bits() -> None:

@@ -29,7 +29,7 @@ from tilewright.micro.tiles.operands import (
 )
 from tilewright.micro.tiles.panels import PanelKernel
 from tilewright.micro.tiles.signature import EntryPoint, StoredWeights, TileSignature, TileStrides
-from tilewright.micro.tiles.transposed_b import TransposedBKernel
+from tilewright.micro.tiles.transposed import TransposedKernel
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.epilogue import Activation
 
@@ -43,8 +43,8 @@ def lower_matmul(node: TileMatmul, scope: Scope) -> None:
     match node.form:
         case TileForm.DOT:
             _dot(node, scope)
-        case TileForm.TRANSPOSED_B:
-            _transposed_b(node, scope)
+        case TileForm.TRANSPOSED_A | TileForm.TRANSPOSED_B:
+            _transposed(node, scope)
         case TileForm.OUTER:
             kernel = _micro_kernel(node, scope)
             if _sizes_known(node, kernel) and kernel.attributes is None:
@@ -265,15 +265,19 @@ def _dot(node: TileMatmul, scope: Scope) -> None:
     scope.f.call(kernel.emit(scope.f.module), operands)
 
 
-def _transposed_b(node: TileMatmul, scope: Scope) -> None:
-    """A tile of one row over a matrix that is contiguous along the depth."""
-    dtype = scope.dtype(node.a.buffer)
-    a, b, c = (scope.window(window) for window in (node.a, node.b, node.c))
-    scalars = [scope.scalar(value, dtype) for value in (node.alpha, node.beta)]
-    kernel = TransposedBKernel(scope.frame.machine.isa, dtype)
-    assert node.tile.nr == kernel.lanes, "lanes are columns"
-    operands = [scope.integer(node.depth), a.pointer, a.column, b.pointer, b.row, c.pointer, *scalars]
-    scope.f.call(kernel.emit(scope.f.module), operands)
+def _transposed(node: TileMatmul, scope: Scope) -> None:
+    """A tile of few rows or columns over lines of the other operand, contiguous along the depth."""
+    of_a = node.form is TileForm.TRANSPOSED_A
+    few, lines = (node.b, node.a) if of_a else (node.a, node.b)
+    count, most = (node.columns, node.tile.nr) if of_a else (node.rows, node.tile.mr)
+    dtype = scope.dtype(lines.buffer)
+    kernel = TransposedKernel(scope.frame.machine.isa, dtype, most, lines_first=of_a)
+    assert kernel.lanes == (node.tile.mr if of_a else node.tile.nr), "lanes are lines"
+    assert few.panels is not None
+    panels, given, sums = (scope.window(window) for window in (few, lines, node.c))
+    sizes = scope.integers(count, node.depth)
+    operands = [*sizes, panels.pointer, scope.integer(few.panels.stride), given.pointer, given.row]
+    scope.f.call(kernel.emit(scope.f.module), [*operands, sums.pointer, sums.row])
 
 
 def lower_epilogue(node: TileEpilogue, scope: Scope) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tilewright.ir.expressions import AllOf, AnyOf, Compare, Constant, Name, Relation, maximum, roundup
 from tilewright.ir.nodes import (
+    FEW_LANES,
     Buffer,
     If,
     Let,
@@ -48,8 +49,10 @@ from tilewright.ops.gemm.product_nest import (
 )
 from tilewright.ops.gemm.streaming import (
     STREAMED_ROWS,
-    columns,
     dots,
+    few_columns,
+    few_rows,
+    most_few,
     streaming,
     sums_buffer,
 )
@@ -59,6 +62,16 @@ from tilewright.spec.problem import Strategy
 #: Micro-panels of B for which an A whose depths are not adjacent isn't worth a copy: 1000x32x1000 has 0.69 of
 #: the peak in place and 0.60 packed, 1000x48x1000 0.53 and 0.66 (Zen 3).
 SELDOM_PANELS = 2
+
+#: Vectors of lines from which on few rows transpose them in registers.
+LINES_OF_ROWS = 2
+
+#: Few columns need lanes to spare, more lines and some depths: f32 of 64x4x64 has 0.24 of the peak in place
+#: and 0.29 so, 37x6x90 0.31 and 0.29, 48x8x48 0.39 and 0.36, f64 of 100x4x100 0.59 and 0.56, 4000x10x64 0.66
+#: and 0.71 (Zen 4).
+LANES_OF_COLUMNS = 8
+LINES_BY_LANES_OF_COLUMNS = 1024
+DEPTH_OF_COLUMNS = 64
 
 
 def _near(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:
@@ -217,13 +230,13 @@ class PathChoice(NamedTuple):
     possible: AnyOf | None = None
 
 
-def paths_of(nest: Nest, limits: InPlaceLimits, lanes: int) -> tuple[PathChoice, ...]:
+def paths_of(nest: Nest, limits: InPlaceLimits, isa: Isa) -> tuple[PathChoice, ...]:
     """The paths of a product of any size, in the order in which they are tried."""
-    return tuple(_paths(nest, limits, lanes))
+    return tuple(_paths(nest, limits, isa))
 
 
-def _paths(nest: Nest, limits: InPlaceLimits, lanes: int) -> Iterator[PathChoice]:
-    sizes, words = nest.sizes, nest.words
+def _paths(nest: Nest, limits: InPlaceLimits, isa: Isa) -> Iterator[PathChoice]:
+    sizes, words, lanes = nest.sizes, nest.words, isa.lanes(nest.types.acc)
     one_row = Compare(Relation.EQ, sizes.m, Constant(1))
     if nest.a == "a" and nest.parts == 1:
         # Transposed, one column is a row of the problem, with the summation order of every row.
@@ -231,10 +244,8 @@ def _paths(nest: Nest, limits: InPlaceLimits, lanes: int) -> Iterator[PathChoice
         condition = AnyOf((AllOf((one, *ones(sizes.cs_a, sizes.rs_b))),))
         yield PathChoice(Path.DOTS, condition, dots(nest, lanes), condition)
     if nest.parts == 1 and words is not None:
-        if nest.uniform and sizes.cs_b != Constant(1):
-            deep = (*ones(sizes.rs_b, sizes.cs_c), one_row, Compare(Relation.LE, Constant(lanes), sizes.k))
-            condition = AnyOf((AllOf(deep),))
-            yield PathChoice(Path.COLUMNS, condition, columns(nest, lanes), condition)
+        if nest.uniform:
+            yield from _few_lines(nest, limits, isa)
         some = Compare(Relation.LT, Constant(0), Name("depths"))
         adjacent = (*ones(sizes.cs_b, sizes.cs_c), some, *words)
         few = (*adjacent, Compare(Relation.LE, sizes.m, Constant(STREAMED_ROWS)))
@@ -249,6 +260,34 @@ def _paths(nest: Nest, limits: InPlaceLimits, lanes: int) -> Iterator[PathChoice
             yield PathChoice(Path.IN_PLACE, _both_in_place(nest, limits, words), body)
         yield PathChoice(Path.STRIPS, _strips(nest, limits, words), packing(nest, limits.strip))
     yield PathChoice(Path.PACKED, None, packing(nest))
+
+
+def _few_lines(nest: Nest, limits: InPlaceLimits, isa: Isa) -> Iterator[PathChoice]:
+    """Paths of few rows or columns, where lines of the other operand are transposed in registers."""
+    sizes, lanes = nest.sizes, isa.lanes(nest.types.acc)
+    most = most_few(isa)
+    some = Compare(Relation.LT, Constant(0), Name("depths"))
+    if sizes.cs_b != Constant(1):
+        few = Compare(Relation.LE, sizes.m, Constant(most))
+        several = Compare(Relation.LE, Constant(LINES_OF_ROWS * lanes), sizes.n)
+        possible = (*ones(sizes.rs_b, sizes.cs_c), few, some)
+        condition = AnyOf((AllOf((*possible, several)),))
+        body = few_rows(nest, lanes, most)
+        yield PathChoice(Path.FEW_ROWS, condition, body, AnyOf((AllOf(possible),)))
+    if lanes < LANES_OF_COLUMNS or most == 1:
+        return
+    few = Compare(Relation.LE, sizes.n, Constant(most))
+    worth = (
+        Compare(Relation.LE, Constant(LINES_BY_LANES_OF_COLUMNS // lanes), sizes.m),
+        Compare(Relation.LE, Constant(DEPTH_OF_COLUMNS), sizes.k),
+        Compare(Relation.LT, sizes.rs_a, roundup(sizes.rs_a, limits.one_set)),
+    )
+    # One vector of columns leaves no lane idle.
+    partly = (Compare(Relation.LT, sizes.n, Constant(lanes)), Compare(Relation.LT, Constant(lanes), sizes.n))
+    possible = (*ones(sizes.cs_a, sizes.cs_c), few, some)
+    condition = AnyOf(tuple(AllOf((*possible, *worth, columns_left)) for columns_left in partly))
+    body = few_columns(nest, lanes, most)
+    yield PathChoice(Path.FEW_COLUMNS, condition, body, AnyOf((AllOf(possible),)))
 
 
 def _tall_tiles(
@@ -279,9 +318,9 @@ def _far(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
         yield Compare(Relation.LE, sizes.m, Constant(rows)), far
 
 
-def _auto(nest: Nest, limits: InPlaceLimits, lanes: int, only: Path | None) -> tuple[Statement, ...]:
+def _auto(nest: Nest, limits: InPlaceLimits, isa: Isa, only: Path | None) -> tuple[Statement, ...]:
     """The first path whose condition holds, or one path whatever the sizes."""
-    *others, last = paths_of(nest, limits, lanes)
+    *others, last = paths_of(nest, limits, isa)
     if only is not None:
         return next((choice.body for choice in others if choice.path is only), last.body)
     body = last.body
@@ -325,7 +364,7 @@ def lay_gemm(
         case Strategy.TILING | Strategy.PACKING:
             body = packing(nest)
         case Strategy.AUTO:
-            body = _auto(nest, limits, isa.lanes(types.acc), only)
+            body = _auto(nest, limits, isa, only)
     body = (*depth_lets(nest), *body)
     one = nest.instruction
     kc = most_depths(nest) * nest.parts
@@ -335,6 +374,7 @@ def lay_gemm(
         Buffer("block_sums", types.acc, Space.SHARED, SUMS_ROWS * SUMS_COLUMNS),
         Buffer("a_pack", one.a, Space.THREAD, kc * blocking.mc),
         Buffer("b_panel", one.b, Space.THREAD, kc * blocking.nr),
+        Buffer("few_pack", one.b, Space.SHARED, kc * -(-most_few(isa) // FEW_LANES) * FEW_LANES),
         sums_buffer(nest),
     )
     return body, tuple(buffer for buffer in scratch if buffer.name in used)

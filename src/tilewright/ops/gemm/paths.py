@@ -50,7 +50,7 @@ class GemmPaths:
         blocking = cut_gemm(problem, machine)
         nest = gemm_nest(problem, blocking, machine)
         limits = limits_of(nest, machine)
-        choices = paths_of(nest, limits, machine.isa.lanes(nest.types.acc))
+        choices = paths_of(nest, limits, machine.isa)
         cut = CutProduct(
             machine, nest.instruction, blocking, nest.types, limits.strip, limits.depths_of_strip
         )

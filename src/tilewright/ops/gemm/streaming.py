@@ -20,21 +20,26 @@ from tilewright.ir.expressions import (
 )
 from tilewright.ir.nodes import (
     DOT_SUMS,
+    FEW_LANES,
+    LINE_BITS,
     Buffer,
     If,
     Let,
     Loop,
+    Pack,
+    Panels,
     Slice,
     Space,
     Statement,
     Tile,
     TileEpilogue,
     TileForm,
+    TileMatmul,
 )
-from tilewright.machine.isa import SUMS_OF_A_CHAIN
+from tilewright.machine.isa import SUMS_OF_A_CHAIN, Broadcast, Isa
 from tilewright.macro.blocking import SUMS_ROWS
 from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
-from tilewright.ops.gemm.product_nest import Nest
+from tilewright.ops.gemm.product_nest import Nest, ones
 from tilewright.spec.dtype import DType
 
 #: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an
@@ -55,6 +60,10 @@ STREAMED_BLOCKS = 3
 #: Bytes of one row of sums: a third of the smallest L1; rows of B stream through the rest.
 SUMS_BYTES = 16 << 10
 
+
+#: Vector registers for other things than sums where lines are transposed in registers: four depths of the
+#: lines, the next ones as they arrive, and an element in all lanes.
+FEW_TEMPORARIES = 6
 
 #: Rows of one tile of dot products; the micro-kernel takes them two by two.
 DOT_ROWS = 4
@@ -177,31 +186,99 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     return (*lets, blocks, tail)
 
 
-def columns(nest: Nest, lanes: int) -> tuple[Statement, ...]:
-    """One row times a matrix that is contiguous along the depth; the summation order is unchanged."""
+def most_few(isa: Isa) -> int:
+    """The largest count of rows or columns beside lines that are transposed in registers.
+
+    Each has a vector of sums; `FEW_TEMPORARIES` others are transposed or repeat an element. More than one
+    need multiply-adds that repeat an element of memory, and fixed vectors of several parts of 128 bits:
+    where sums have no lanes to spare, panels are as fast.
+
+    >>> from tilewright.machine.isa_rows import AVX2, AVX512, NEON
+    >>> most_few(AVX512), most_few(AVX2), most_few(NEON)
+    (26, 10, 1)
+    """
+    several = isa.broadcast is Broadcast.MEMORY and isa.vector_bits > LINE_BITS and not isa.scalable
+    return isa.vector_registers - FEW_TEMPORARIES if several else 1
+
+
+def few_rows(nest: Nest, lanes: int, most: int) -> tuple[Statement, ...]:
+    """Few rows times a matrix that is contiguous along the depth, as many columns as lanes at a time."""
     sizes, j = nest.sizes, Name("j")
+    pack, few = _few(nest.a, Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a), sizes.m)
+    sums = Slice("sums", Constant(0), (Constant(lanes), Constant(1)))
     one = replace(
-        nest.matmul(
-            Slice(nest.a, Name("pc") * sizes.cs_a, (sizes.rs_a, sizes.cs_a)),
-            Slice(nest.b, j * sizes.cs_b + Name("pc"), (sizes.cs_b, Constant(1))),
-            Constant(lanes),
-        ),
-        c=Slice("c", j, (sizes.rs_c, Constant(1))),
-        rows=Constant(1),
-        tile=Tile(1, lanes),
+        _sums_of_lines(nest, few, Slice(nest.b, j * sizes.cs_b + Name("pc"), (sizes.cs_b, Constant(1)))),
+        c=sums,
+        rows=sizes.m,
+        columns=Constant(lanes),
+        tile=Tile(most, lanes),
         form=TileForm.TRANSPOSED_B,
-        finish=nest.steps.at(Constant(0), j, "pc"),
     )
+    store = _store(sums, Slice("c", j, (sizes.rs_c, Constant(1))), (sizes.m, Constant(lanes)))
+    store = replace(store, finish=nest.steps.at(Constant(0), j, "pc"))
     jb, jn = Name("jb"), Name("jn")
-    inside = Loop("j", jb, minimum(jb + jn, Name("wide")), Constant(lanes), (one,))
+    inside = Loop("j", jb, minimum(jb + jn, Name("wide")), Constant(lanes), (one, store))
     whole = parallel("jb", Constant(0), Name("wide"), jn, inside)
     rest = Loop("j", Name("wide"), sizes.n, Constant(nest.tile.nr), nest.column_copied())
-    parts = bounded(tasks(THREAD_TASKS), sizes.n * Name("kc"), TASK_ELEMENTS)
+    parts = bounded(tasks(THREAD_TASKS), sizes.m * sizes.n * Name("kc"), TASK_ELEMENTS)
     return (
         Let("wide", roundup(maximum(sizes.n + 1 - lanes, 0), lanes)),  # columns of whole tiles
         Let("jn", share(Name("wide"), lanes, parts)),
-        nest.depth_loop_of_task(sizes.n, whole, rest),
+        nest.depth_loop_of_task(sizes.m * sizes.n, pack, whole, rest),
     )
+
+
+def few_columns(nest: Nest, lanes: int, most: int) -> tuple[Statement, ...]:
+    """A matrix that is contiguous along the depth times few columns, as many rows as lanes at a time."""
+    sizes, i = nest.sizes, Name("i")
+    pack, few = _few(nest.b, Name("pc") * sizes.rs_b, (sizes.cs_b, sizes.rs_b), sizes.n)
+    sums = Slice("sums", Constant(0), (Constant(-(-most // lanes) * lanes), Constant(1)))
+    one = replace(
+        _sums_of_lines(nest, Slice(nest.a, i * sizes.rs_a + Name("pc"), (sizes.rs_a, Constant(1))), few),
+        c=sums,
+        rows=Constant(lanes),
+        columns=sizes.n,
+        tile=Tile(lanes, most),
+        form=TileForm.TRANSPOSED_A,
+    )
+    store = _store(sums, Slice("c", i * sizes.rs_c, (sizes.rs_c, Constant(1))), (Constant(lanes), sizes.n))
+    store = replace(store, finish=nest.steps.at(i, Constant(0), "pc"))
+    ib, mb = Name("ib"), Name("mb")
+    inside = Loop("i", ib, minimum(ib + mb, Name("tall")), Constant(lanes), (one, store))
+    whole = parallel("ib", Constant(0), Name("tall"), mb, inside)
+    readable = (*ones(sizes.cs_b), *nest.whole_tile())
+    last = replace(nest, first_row=Name("tall"))
+    rest = Loop(
+        "j", Constant(0), sizes.n, Constant(nest.tile.nr), last.column((AllOf(readable),) if readable else ())
+    )
+    parts = bounded(tasks(THREAD_TASKS), sizes.m * sizes.n * Name("kc"), TASK_ELEMENTS)
+    return (
+        Let("tall", roundup(maximum(sizes.m + 1 - lanes, 0), lanes)),  # rows of whole tiles
+        Let("mb", maximum(share(Name("tall"), lanes, parts), lanes)),
+        nest.depth_loop_of_task(sizes.m * sizes.n, pack, whole, rest),
+    )
+
+
+def _few(
+    buffer: str, offset: Expression, strides: tuple[Expression, Expression], count: Expression
+) -> tuple[Pack, Slice]:
+    """Few rows or columns into panels, and the window of these."""
+    depth = Name("depth")
+    panels = Slice("few_pack", Constant(0), (Constant(1), Constant(FEW_LANES)))
+    pack = Pack(panels, Slice(buffer, offset, strides), count, depth, FEW_LANES)
+    return pack, replace(panels, panels=Panels(FEW_LANES, depth * FEW_LANES))
+
+
+def _sums_of_lines(nest: Nest, a: Slice, b: Slice) -> TileMatmul:
+    """A product of which C takes the plain sums."""
+    one = nest.matmul(a, b, Constant(0))
+    return replace(one, alpha=Scalar(1.0), beta=Scalar(0.0), carry=None, finish=None)
+
+
+def _store(sums: Slice, c: Slice, shape: tuple[Expression, Expression]) -> TileEpilogue:
+    """Sums of a depth block to C."""
+    beta = FirstElse("pc", Scalar("beta"), Scalar(1.0))
+    return TileEpilogue(c, sums, *shape, Scalar("alpha"), beta)
 
 
 def dots(nest: Nest, lanes: int) -> tuple[Statement, ...]:
