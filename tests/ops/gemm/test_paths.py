@@ -171,7 +171,10 @@ FEW_COLUMNS = {
     (64, 4, 64): (True, False),
     (63, 4, 64): (False, False),
     (128, 4, 63): (False, False),
-    (2048, 8, 2048): (False, False),  # rows of A in one set of L1
+    (2048, 8, 2048): (False, False),  # half a vector, rows of A in one set of L1; a whole one
+    (2048, 4, 2048): (True, False),
+    (2048, 6, 2048): (True, True),
+    (2047, 8, 2047): (True, False),
     (1000, 2, 1): (False, False),
 }
 
@@ -211,6 +214,25 @@ def test_every_path_computes_the_same_bits() -> None:
             c = np.full((m, n), np.nan, np.float32)
             kernels[path](a, b, c)
             assert np.array_equal(c, expected), path
+
+
+@pytest.mark.parametrize("begin", [0, 1, 4, 12, 13])
+@pytest.mark.parametrize("sizes", [(100, 5, 1300), (70, 20, 40), (1, 100, 1024), (6, 50, 1500)], ids=str)
+def test_lines_in_one_set_of_l1(sizes: tuple[int, int, int], begin: int) -> None:
+    """They are copied by cache lines where these begin with a line's depths; sums of integers are exact."""
+    m, n, k = sizes
+    distance = host_machine().l1.size // host_machine().l1.ways // 4
+    apart = -(-(k + 16) // distance) * distance
+    lines = np.full((max(m, n) + 1, apart), np.nan, np.float32)
+    address = lines.ctypes.data % 64 // 4
+    first = begin - address + 16 * (address > begin)  # elements behind a cache line
+    lines = lines[:-1, first : first + k]
+    lines[...] = np.random.default_rng(0).integers(-9, 10, lines.shape)
+    others = np.random.default_rng(1).integers(-9, 10, (k, min(m, n))).astype(np.float32)
+    a, b = (lines, others) if m > n else (others.T, lines.T)
+    c = np.empty((m, n), np.float32)
+    tw.compile(PROBLEM)(a, b, c)  # `matmul` has quick code at first, without this path
+    assert np.array_equal(c, a.astype(int) @ b.astype(int))
 
 
 def test_explain_names_every_path() -> None:

@@ -271,7 +271,10 @@ def _transposed(node: TileMatmul, scope: Scope) -> None:
     few, lines = (node.b, node.a) if of_a else (node.a, node.b)
     count, most = (node.columns, node.tile.nr) if of_a else (node.rows, node.tile.mr)
     dtype = scope.dtype(lines.buffer)
-    kernel = TransposedKernel(scope.frame.machine.isa, dtype, most, lines_first=of_a)
+    machine = scope.frame.machine
+    crowded = machine.isa.lanes(dtype) > machine.l1.ways
+    set_bytes = machine.l1.size // machine.l1.ways if crowded else 0
+    kernel = TransposedKernel(machine.isa, dtype, most, lines_first=of_a, set_bytes=set_bytes)
     assert kernel.lanes == (node.tile.mr if of_a else node.tile.nr), "lanes are lines"
     assert few.panels is not None
     panels, given, sums = (scope.window(window) for window in (few, lines, node.c))

@@ -33,10 +33,13 @@ class TransposedKernel:
     dtype : the element type.
     most : the largest count.
     lines_first : whether sums are stored line by line, sums[l, v].
+    set_bytes : distance of lines that share a set of L1, a power of two: their cache lines are copied to a
+        buffer, where they survive until all of their depths have been read; 0 never.
     """
 
-    def __init__(self, isa: Isa, dtype: DType, most: int, *, lines_first: bool) -> None:
+    def __init__(self, isa: Isa, dtype: DType, most: int, *, lines_first: bool, set_bytes: int = 0) -> None:
         self.isa, self.dtype, self.most, self.lines_first = isa, dtype, most, lines_first
+        self.set_bytes = set_bytes if most > 1 else 0
         self.lanes, self.element = isa.lanes(dtype), element_type(dtype)
         self.kind = vector_of(self.element, self.lanes)
 
@@ -138,26 +141,33 @@ class TransposedKernel:
         self, f: Function, depths: Value, few: Value, lines: Value, count: int
     ) -> tuple[list[Value], Value, Value]:
         """The sums of some depths, and where both operands go on."""
-        size = self.dtype.size
+        size, together = self.dtype.size, self.depths(f.module)
         line = f.mul(f.arguments["line_step"], size)
-        beside = min(LINES_A_POINTER, self.lanes)
-        far = {distance: f.freeze(f.mul(line, distance)) for distance in range(3, beside)}
-        firsts = [f.at(lines, f.mul(line, first)) for first in range(0, self.lanes, LINES_A_POINTER)]
-        together = self.depths(f.module)
-        few_step, line_step = together * FEW_LANES * size, together * size
-        state = [few, *firsts, *(zero(self.kind) for _ in range(count))]
-        end = f.sub(depths, together - 1)
-        with f.carried_loop(int64(0), end, int64(together), state, "depths") as (_, values, advance):
-            here, sums = values[0], list(values[1 + len(firsts) :])
-            pointers = [f.freeze(pointer) for pointer in values[1 : 1 + len(firsts)]]
-            runs = vector_of(self.element, together)
-            steps = [far.get(distance, f.mul(line, distance)) for distance in range(beside)]
-            read = [f.load(runs, f.at(pointer, step), size) for pointer in pointers for step in steps]
-            for p, vector in enumerate(transpose(f, read)):
-                sums = self._add(f, f.at(here, p * FEW_LANES * size), vector, sums)
-            advance([f.at(here, few_step), *(f.at(pointer, line_step) for pointer in pointers), *sums])
-        few, lines, *_ = advance.results
-        sums = advance.results[1 + len(firsts) :]
+        sums = [zero(self.kind) for _ in range(count)]
+        state = [few, lines, *sums]
+        end, run = f.sub(depths, together - 1), CACHE_LINE // size
+        if self.set_bytes and run > together:
+            buffer = f.alloca(self.element, self.lanes * run, CACHE_LINE)
+            apart = f.icmp("!=", f.and_(line, int64(self.set_bytes - 1)), 0)
+            with f.carried_walk(int64(0), end, state, "line") as (first, values, advance):
+                before = f.and_(f.ptrtoint(values[1]), int64(CACHE_LINE - 1))
+                left = f.ashr(f.sub(int64(CACHE_LINE), before), int64(size.bit_length() - 1))
+                depths_left = f.maximum(f.and_(left, int64(-together)), int64(together))
+                following = f.add(first, f.select(apart, int64(SUMS_OF_A_CHAIN), depths_left))
+                # What is not a whole cache line is read where it is.
+                partly = f.or_(f.icmp("!=", left, run), f.icmp(">", following, depths))
+                place = f.or_(apart, partly)
+                with f.when(f.not_(place)):
+                    self._copy(f, buffer, values[1], line)
+                at, step = f.select(place, values[1], buffer), f.select(place, line, int64(CACHE_LINE))
+                span = (first, f.minimum(following, end))
+                here, _, *sums = self._squares(f, span, [values[0], at, *values[2:]], step)
+                further = f.at(values[1], f.mul(f.sub(following, first), size))
+                advance([following, here, further, *sums])
+            few, _, *sums = advance.results
+            lines = f.at(lines, f.mul(f.and_(depths, int64(-together)), size))
+        else:
+            few, lines, *sums = self._squares(f, (int64(0), end), state, line)
         begin = f.and_(depths, int64(-together))
         buffer = f.alloca(self.element, self.lanes, CACHE_LINE)
         with f.carried_loop(begin, depths, int64(1), [few, lines, *sums], "rest") as (_, values, advance):
@@ -169,6 +179,38 @@ class TransposedKernel:
             advance([f.at(here, FEW_LANES * size), f.at(at, size), *sums])
         few, lines, *sums = advance.results
         return sums, few, lines
+
+    def _copy(self, f: Function, buffer: Value, lines: Value, line: Value) -> None:
+        """Copies one cache line of each line, which share a set of L1 that has not room for all of them."""
+        part = min(CACHE_LINE, self.kind.lanes * self.dtype.size)
+        for lane in range(self.lanes):
+            source = f.at(lines, f.mul(line, lane))
+            for place in range(0, CACHE_LINE, part):
+                vector = f.load(self.kind, f.at(source, place), self.dtype.size)
+                f.store(vector, f.at(buffer, lane * CACHE_LINE + place), part)
+
+    def _squares(
+        self, f: Function, span: tuple[Value, Value], state: list[Value], line: Value
+    ) -> list[Value]:
+        """Depths of a span in squares: few, lines and sums before it, and behind it."""
+        size, together = self.dtype.size, self.depths(f.module)
+        few, lines, *sums = state
+        beside = min(LINES_A_POINTER, self.lanes)
+        far = {distance: f.freeze(f.mul(line, distance)) for distance in range(3, beside)}
+        firsts = [f.at(lines, f.mul(line, first)) for first in range(0, self.lanes, LINES_A_POINTER)]
+        few_step, line_step = together * FEW_LANES * size, together * size
+        initial = [few, *firsts, *sums]
+        with f.carried_loop(*span, int64(together), initial, "depths") as (_, values, advance):
+            here, sums = values[0], list(values[1 + len(firsts) :])
+            pointers = [f.freeze(pointer) for pointer in values[1 : 1 + len(firsts)]]
+            runs = vector_of(self.element, together)
+            steps = [far.get(distance, f.mul(line, distance)) for distance in range(beside)]
+            read = [f.load(runs, f.at(pointer, step), size) for pointer in pointers for step in steps]
+            for p, vector in enumerate(transpose(f, read)):
+                sums = self._add(f, f.at(here, p * FEW_LANES * size), vector, sums)
+            advance([f.at(here, few_step), *(f.at(pointer, line_step) for pointer in pointers), *sums])
+        few, lines, *_ = advance.results
+        return [few, lines, *advance.results[1 + len(firsts) :]]
 
     def _add(self, f: Function, few: Value, vector: Value, sums: list[Value]) -> list[Value]:
         """Adds one depth of the lines times each element of `few`."""

@@ -280,12 +280,18 @@ def _few_lines(nest: Nest, limits: InPlaceLimits, isa: Isa) -> Iterator[PathChoi
     worth = (
         Compare(Relation.LE, Constant(LINES_BY_LANES_OF_COLUMNS // lanes), sizes.m),
         Compare(Relation.LE, Constant(DEPTH_OF_COLUMNS), sizes.k),
-        Compare(Relation.LT, sizes.rs_a, roundup(sizes.rs_a, limits.one_set)),
     )
-    # One vector of columns leaves no lane idle.
-    partly = (Compare(Relation.LT, sizes.n, Constant(lanes)), Compare(Relation.LT, Constant(lanes), sizes.n))
+    # One vector of columns leaves no lane idle. Half of one is as fast in place where lines share a set.
+    n, half, one = sizes.n, Constant(lanes // 2), Constant(lanes)
+    spread = Compare(Relation.LT, sizes.rs_a, roundup(sizes.rs_a, limits.one_set))
+    counts = (
+        (Compare(Relation.LT, n, half),),
+        (Compare(Relation.LT, half, n), Compare(Relation.LT, n, one)),
+        (Compare(Relation.LT, one, n),),
+        (Compare(Relation.EQ, n, half), spread),
+    )
     possible = (*ones(sizes.cs_a, sizes.cs_c), few, some)
-    condition = AnyOf(tuple(AllOf((*possible, *worth, columns_left)) for columns_left in partly))
+    condition = AnyOf(tuple(AllOf((*possible, *worth, *count)) for count in counts))
     body = few_columns(nest, lanes, most)
     yield PathChoice(Path.FEW_COLUMNS, condition, body, AnyOf((AllOf(possible),)))
 
