@@ -21,10 +21,10 @@ def ones(*shape: int, dtype: Any = F32) -> Array:
 
 STRATEGIES = {
     "dot products": (ones(64, 64), ones(64, 1)),
-    "one row": (ones(1, 64), ones(70, 64).T),
+    "few rows": (ones(1, 64), ones(70, 64).T),
     "streaming": (ones(1, 64), ones(64, 70)),
     "tiling: A and B in place": (ones(300, 200), ones(200, 100)),
-    "tiling: A in place, B copied": (ones(20, 40), ones(300, 40).T),
+    "tiling: A in place, B copied": (ones(30, 40), ones(300, 40).T),
     "packing: five loops around packed panels of B": (ones(3000, 2000), ones(2000, 2000)),
     "packing: five loops around packed panels of A and B": (ones(700, 4096).T, ones(700, 500)),
     "nothing to do: a size is 0": (ones(0, 4), ones(4, 5)),
