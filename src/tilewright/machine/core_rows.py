@@ -282,6 +282,7 @@ CORES: tuple[Core, ...] = (
         l1_bytes_per_cycle=128.0,
         memory_bytes_per_cycle=10.5,
         page_walk_cycles=6.0,
+        full_sets_in_place=True,
         source="AMD 58455, Software Optimization Guide for the Zen 5 Microarchitecture: data paths of 512 "
         "bits, six page walks; memory 43 to 52 GB/s at 4.4 GHz (docs/decisions/011-matrix-vector.md); "
         "mobile parts, with paths of 256, have the same name",

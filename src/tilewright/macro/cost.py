@@ -160,6 +160,7 @@ class InPlaceLimits:
     strip : rows of A that meet all of B before the next ones.
     one_set : elements; lines of B, and of A along a row, at multiples of this distance share one set of L1.
     rows_in_one_set : the same for the rows of a register tile; 0 if the ways of a set hold them all.
+    half_in_one_set : the same for lines of A that columns of half a vector meet in place; 0 if none do.
     columns_in_place : elements of an m×kc slice of A in place whose depths are not adjacent.
     depths_of_strip : depths of a strip of such an A, each of which is a line.
     tall_rows : rows of a tile in place for the columns of one vector; 0 where they are those of every tile.
@@ -180,6 +181,7 @@ class InPlaceLimits:
     strip: int
     one_set: int
     rows_in_one_set: int
+    half_in_one_set: int
     columns_in_place: int
     depths_of_strip: int
     few_sets: int
@@ -230,6 +232,7 @@ def in_place_limits(
         strip=tiles * mr,
         one_set=max(1, way // types.b.size),
         rows_in_one_set=0 if held else max(1, way // types.a.size),
+        half_in_one_set=0 if core.full_sets_in_place else max(1, way // types.a.size),
         columns_in_place=l1.size // types.a.size,
         depths_of_strip=int(COLUMNS_SHARE * l1.size - tiles * mr * nr * types.c.size) // depth_bytes,
         few_sets=max(1, way // (FEW_SETS * types.a.size)),

@@ -21,7 +21,8 @@ FIXED_BLOCKS = ("kr", "kc")
 #: Constants of `InPlaceLimits` that follow from the geometry of the caches.
 FIXED_LIMITS = (
     *("fetched_slice", "fetched_b", "late_slice", "late_rows", "copied_a", "streamed_b"),
-    *("one_set", "rows_in_one_set", "columns_in_place", "depths_of_strip", "few_sets", "tall_rows"),
+    *("one_set", "rows_in_one_set", "half_in_one_set", "few_sets"),
+    *("columns_in_place", "depths_of_strip", "tall_rows"),
 )
 #: What a tuning may replace.
 TUNABLE_BLOCKS = tuple(field.name for field in fields(Blocking) if field.name not in FIXED_BLOCKS)

@@ -16,6 +16,9 @@ from tilewright.tools.explore.task_costs import Costs, costs_of
 
 MACHINE = find_machine("znver5")
 PROGRAM = build_gemm(Gemm(), choose_blocking(MACHINE, MACHINE.isa.tile(F32)), MACHINE, "g")
+PACKING = build_gemm(
+    Gemm(strategy="packing"), choose_blocking(MACHINE, MACHINE.isa.tile(F32)), MACHINE, "packing"
+)
 
 #: Least share of all cores' peak, by threads and size of a square product: what the tasks are cut for. On 64
 #: cores n = 1024 takes 60 us, of which each region's start and end are 2. Copies of B count as work that one
@@ -51,8 +54,8 @@ def test_every_thread_is_busy(threads: int, size: int) -> None:
 @pytest.mark.parametrize("threads", [2, 64, 192])
 def test_traffic(threads: int) -> None:
     """B is packed once whatever the number of threads, A once for every part of the columns of a task."""
-    size = 2048
-    alone, shared = (costs(size, count).packed_bytes for count in (1, threads))
+    sizes = (2048, 2048, 2048)
+    alone, shared = (costs_of(PACKING, MACHINE, sizes, count).packed_bytes for count in (1, threads))
     assert shared["b_pack"] == alone["b_pack"]
     most = {2: 1, 64: 3, 192: 8}[threads]
     assert alone["a_pack"] <= shared["a_pack"] <= most * 1.1 * alone["a_pack"]

@@ -133,7 +133,7 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (100, 1000, 1000): (Path.IN_PLACE, Path.STRIPS),
     (200, 300, 5000): (Path.STRIPS, Path.IN_PLACE),
     (8, 1600, 1600): (Path.IN_PLACE, Path.STREAMING),
-    (1024, 96, 2048): (Path.STRIPS, Path.PACKED),
+    (1024, 96, 2048): (Path.STRIPS, Path.STRIPS),
 }
 
 
@@ -142,6 +142,11 @@ def test_paths_where_l3_is_late(sizes: tuple[int, int, int]) -> None:
     for name, path in zip(("sapphirerapids", "znver5"), LATE[sizes], strict=True):
         paths = GemmPaths.of(PROBLEM, find_machine(name))
         assert paths.chosen(Product.contiguous(*sizes)) is path, name
+
+
+def test_rows_in_one_set_are_packed_on_cores_not_measured() -> None:
+    chosen = GemmPaths.of(PROBLEM, find_machine("x86-64-v4")).chosen(Product.contiguous(1024, 96, 2048))
+    assert chosen is Path.PACKED
 
 
 @pytest.mark.parametrize("name", ["sapphirerapids", "znver4", "znver5", "haswell"])
@@ -184,6 +189,14 @@ def test_paths_of_few_columns(sizes: tuple[int, int, int]) -> None:
     for name, few in zip(("znver4", "haswell"), FEW_COLUMNS[sizes], strict=True):
         chosen = GemmPaths.of(PROBLEM, find_machine(name)).chosen(Product.contiguous(*sizes))
         assert (chosen is Path.FEW_COLUMNS) is few, name
+
+
+def test_few_columns_of_lines_in_one_set() -> None:
+    """Half a vector of columns takes the path where that was measured: 062-lines-in-registers.md."""
+    for name, path in {"znver5": Path.FEW_COLUMNS, "znver4": Path.IN_PLACE}.items():
+        assert GemmPaths.of(PROBLEM, find_machine(name)).chosen(Product.contiguous(2048, 8, 2048)) is path, (
+            name
+        )
 
 
 def test_few_columns_of_rows_without_lanes_to_spare() -> None:

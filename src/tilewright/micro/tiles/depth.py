@@ -178,7 +178,7 @@ class DepthLoops(ABC):
         """Steps from one to another, so many an iteration: pointers and accumulators after them."""
         begin, end, unroll = span
         with walk.f.carried_loop(begin, end, int64(unroll), state, "depth") as (_, values, advance):
-            inner = list(values)
+            inner = self._several(walk, list(values))
             for _ in range(unroll):
                 inner = self._step(walk, inner)
             advance(inner)
@@ -209,6 +209,16 @@ class DepthLoops(ABC):
         if a_bytes.known is not None:
             return state
         return [*map(f.freeze, state[:groups]), *state[groups:]]
+
+    def _several(self, walk: _DepthLoop, state: list[Value]) -> list[Value]:
+        """Pointers at the start of an iteration: several of A stay several.
+
+        LLVM would make them one pointer and as many offsets as a tile has rows, most of them on the stack.
+        """
+        groups = len(walk.pointers.bases)
+        if groups == 1:
+            return state
+        return [*map(walk.f.freeze, state[:groups]), *state[groups:]]
 
     def _has_short_steps(self, part: TilePart) -> bool:
         """Whether a step of a part is worth its code twice: whole tiles are, edges are rarely run.

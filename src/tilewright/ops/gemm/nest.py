@@ -281,15 +281,21 @@ def _few_lines(nest: Nest, limits: InPlaceLimits, isa: Isa) -> Iterator[PathChoi
         Compare(Relation.LE, Constant(LINES_BY_LANES_OF_COLUMNS // lanes), sizes.m),
         Compare(Relation.LE, Constant(DEPTH_OF_COLUMNS), sizes.k),
     )
-    # One vector of columns leaves no lane idle. Half of one is as fast in place where lines share a set.
+    # One vector of columns leaves no lane idle. Half of one is as fast in place on some cores where lines
+    # share a set (1920x8x1024: a Zen 4; of a Zen 5 0.47 of the peak transposed and 0.35 in place).
     n, half, one = sizes.n, Constant(lanes // 2), Constant(lanes)
-    spread = Compare(Relation.LT, sizes.rs_a, roundup(sizes.rs_a, limits.one_set))
-    counts = (
-        (Compare(Relation.LT, n, half),),
-        (Compare(Relation.LT, half, n), Compare(Relation.LT, n, one)),
+    counts: tuple[tuple[Compare, ...], ...] = (
+        (Compare(Relation.LT, n, one),),
         (Compare(Relation.LT, one, n),),
-        (Compare(Relation.EQ, n, half), spread),
     )
+    if limits.half_in_one_set:
+        spread = Compare(Relation.LT, sizes.rs_a, roundup(sizes.rs_a, limits.half_in_one_set))
+        counts = (
+            (Compare(Relation.LT, n, half),),
+            (Compare(Relation.LT, half, n), Compare(Relation.LT, n, one)),
+            counts[-1],
+            (Compare(Relation.EQ, n, half), spread),
+        )
     possible = (*ones(sizes.cs_a, sizes.cs_c), few, some)
     condition = AnyOf(tuple(AllOf((*possible, *worth, *count)) for count in counts))
     body = few_columns(nest, lanes, most)
