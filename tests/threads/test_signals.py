@@ -27,6 +27,7 @@ def hankel(rows, columns, dtype="f4"):
 line = np.ones((1, 40_000_000), "f4")
 square, columns = line.reshape(8000, 5000), line.reshape(5000, 8000).T
 bytes_, flat = np.ones((14000, 12000), "i1"), hankel(12, 40_000_000)
+many_rows = hankel(128, 40_000_000)  # long enough on the fastest hosts, as the integers below are
 tall, small = hankel(1_500_000, 128), np.ones((128, 16), "f4")
 four = as_strided(np.ones(4_000_016, "f4"), (4_000_000, 4, 4), (4, 16, 4), writeable=False)
 words = tw.pack(square)
@@ -36,12 +37,12 @@ CALLS = {
     "softmax": lambda: tw.softmax(line),
     "softmax of columns": lambda: tw.softmax(line.reshape(-1, 20), axis=0),
     "gelu": lambda: tw.gelu(line),
-    "matrix times vector": lambda: tw.matmul(flat, line[0]),
+    "matrix times vector": lambda: tw.matmul(many_rows, line[0]),
     "tall product": lambda: tw.matmul(tall, small),
     "column times row": lambda: tw.matmul(np.ones((8000, 1), "f4"), np.ones((1, 8000), "f4")),
     "batch": lambda: tw.matmul(four, four),
     "einsum": lambda: tw.einsum("ij,j->ij", square, square[0]),
-    "einsum of integers": lambda: tw.einsum("ij->", hankel(24, 24_000_000, "i1")),
+    "einsum of integers": lambda: tw.einsum("ij->", hankel(768, 24_000_000, "i1")),
     "pack": lambda: tw.pack(square.T),
     "unpack": lambda: tw.unpack(words),
     "quantize_weights": lambda: tw.quantize_weights(square, bits=4, group=64),

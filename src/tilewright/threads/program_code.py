@@ -54,10 +54,13 @@ class ProgramCode:
         """Have a function called when the program or library is loaded ("init"), or at its end ("fini").
 
         LLVM would place ``llvm.global_ctors`` and ``llvm.global_dtors`` into sections that not all linkers
-        know.
+        know. Linkers keep these sections. With ``llvm.used`` in place of ``llvm.compiler.used`` a target machine
+        would remember the variable's address: a later module's at the same one got a section of its own.
         """
         name = f"at_{time}"
         self.data(name, f'ptr {function.text}, section ".{time}_array", align 8', linkage="internal constant")
         self.data(
-            "llvm.used", f'[1 x ptr] [ptr @{name}], section "llvm.metadata"', linkage="appending global"
+            "llvm.compiler.used",
+            f'[1 x ptr] [ptr @{name}], section "llvm.metadata"',
+            linkage="appending global",
         )
