@@ -19,9 +19,10 @@ from emulated.elements import Filling, allowed, cut, stored
 from emulated.emulators import emulator_of
 from emulated.kernels import Emitted, Kernels
 from tilewright.macro.blocking import Blocking
+from tilewright.macro.cost import STREAMED_ROWS
 from tilewright.ops.batch_reduce.problem import BatchReduceGemm
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_ROWS, STREAMED_VECTORS, SUMS_BYTES
+from tilewright.ops.gemm.streaming import DOT_DEPTH, DOT_ROWS, STREAMED_VECTORS, SUMS_BYTES
 from tilewright.spec.dtype import DType
 from tilewright.spec.problem import Layout, Strategy
 

@@ -24,11 +24,11 @@ from shares import share
 
 import tilewright as tw
 from tilewright.machine.isa import SUMS_OF_A_CHAIN
+from tilewright.macro.cost import STREAMED_ROWS
 from tilewright.ops.gemm.nest import DEPTH_OF_COLUMNS, LINES_BY_LANES_OF_COLUMNS
 from tilewright.ops.gemm.streaming import (
     DOT_DEPTH,
     DOT_ROWS,
-    STREAMED_ROWS,
     STREAMED_VECTORS,
     SUMS_BYTES,
     most_few,

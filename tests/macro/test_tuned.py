@@ -126,7 +126,7 @@ def test_a_tuning_of_other_types_changes_nothing() -> None:
 
 
 def test_explanations_follow_the_tuned_limits() -> None:
-    product = Product.contiguous(40, 1000, 1000)
+    product = Product.contiguous(40, 1024, 1000)
     problem = Gemm(**STRIDED)
     assert GemmPaths.of(problem, ZEN5).chosen(product) is Path.STRIPS
     assert GemmPaths.of(problem, tuned(ZEN5, {"few_rows": (24, 48)})).chosen(product) is Path.IN_PLACE

@@ -259,7 +259,7 @@ def test_bench_of_kernels_for_a_target(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     words = ("--sizes", "8", "--repeat", "1", "--peers", "", "--json", str(path))
     text = run("bench", "gemm", "--dtype", "i32", "--target", "x86-64-v2", *words)
-    assert "kernels for x86-64-v2" in text
+    assert "kernels for x86-64-v2" in " ".join(text.split())  # after a long name of a CPU the title is broken
     written = json.loads(path.read_text(encoding="utf-8"))
     assert (written["target"], written["unit"]) == ("x86-64-v2", "multiply and add")
 

@@ -36,6 +36,7 @@ def target_machine(
 #: and only the order of instructions differs.
 _TUNING = {
     "znver4": "x86-64",
+    "x86-64-v4": "x86-64",
     "neoverse-n1": "neoverse-n2",
     "neoverse-v1": "neoverse-n2",
     "tsv110": "neoverse-n2",

@@ -107,6 +107,11 @@ FEW_ROWS = 24
 #: that share of L3 for `FEW_ROWS`, even if its rows share a set of L1.
 FETCHED_SLICE_L2 = 2
 FETCHED_B_L3 = 1 / 2
+#: Up to so many rows have a B of any size in place, if its rows do not share sets of L1: a copy would cost
+#: more than the wait for rows that are prefetched. Of the peak of a Zen 5, in place and in strips:
+#: 12x2080x2080 0.84 and 0.44, 64x2080x2080 0.89 and 0.71, 192x2080x2080 0.89 and 0.83, 256x4128x4128 0.83
+#: and 0.84.
+FETCHED_ROWS = 192
 #: Where L3 needs longer for a row of B than a step takes (Golden Cove server), any number of rows has slices
 #: of up to that share of L2 in place. Only so many rows have larger ones: a copy would take longer than tiles
 #: wait. Of the peak, 384³ has 0.83 in place and 0.89 with a packed B, 300³ 0.90 and 0.90, 768³ 0.83 and 0.93,
@@ -119,6 +124,9 @@ LATE_ROWS = 128
 #: 0.90 so and 0.84 with B packed at once, 256x768x768 0.94 and 0.95, 512x3072x768 0.89 and 0.91.
 COPIED_A_L2 = 1 / 4
 
+#: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an element
+#: of B in each pair, DRAM about as long); so many have tiles whose steps may be long enough to prefetch.
+STREAMED_ROWS = 8
 #: So few rows stream B once L2 does not hold it, because a step is too short to prefetch for; a few more once
 #: B is larger than that share of L3 (docs/decisions/059-rows-of-b.md).
 UNFETCHED_ROWS = 3
@@ -151,10 +159,12 @@ class InPlaceLimits:
     far_b : elements of B, or of a slice of it, that L2 holds.
     fetched_slice, fetched_b : elements of such a slice where tiles prefetch its rows, and of a B for few
         rows; 0 without prefetches.
+    fetched_rows : rows that read a B of any size in place if its rows do not share sets of L1; 0 without
+        prefetches.
     late_slice, late_rows : elements of a larger slice that only so many rows read in place.
     copied_a : elements of an m×kc slice of A for which a B whose lanes are not adjacent is copied one
         micro-panel at a time.
-    streamed_b : elements of a B from which few rows stream it.
+    streamed_b, streamed_rows : elements of a B from which so few rows stream it.
     in_place_a : elements of an m×kc slice of A whose columns of tiles are computed one after the other.
     few_rows, few_columns : m and n.
     strip : rows of A that meet all of B before the next ones.
@@ -171,10 +181,12 @@ class InPlaceLimits:
     far_b: int
     fetched_slice: int
     fetched_b: int
+    fetched_rows: int
     late_slice: int
     late_rows: int
     copied_a: int
     streamed_b: int
+    streamed_rows: int
     in_place_a: int
     few_rows: int
     few_columns: int
@@ -214,7 +226,8 @@ def in_place_limits(
     way = l1.size // l1.ways
     held = rows_held(way, l1) >= mr + (0 if core.full_sets_in_place else PASSING_WAYS)
     one_a_step = instruction.in_place and instruction.k == 1
-    fetches = one_a_step and isa.fetches(mr * nr // isa.lanes(instruction.acc))
+    lanes = isa.lanes(instruction.acc)
+    fetches = one_a_step and isa.fetches(mr * nr // lanes)
     slices = (FETCHED_SLICE_L2 if feed <= core.l3_bytes_per_cycle else LATE_SLICE_L2, FETCHED_SLICE_L2)
     fetched, late = (int(fetches * slice_l2 * machine.l2.size) // types.b.size for slice_l2 in slices)
     return InPlaceLimits(
@@ -222,11 +235,13 @@ def in_place_limits(
         far_b=machine.l2.size // types.b.size,
         fetched_slice=fetched,
         fetched_b=int(fetches * FETCHED_B_L3 * beyond.size) // types.b.size,
+        fetched_rows=fetches * (FETCHED_ROWS if feed <= core.l3_bytes_per_cycle else FEW_ROWS),
         late_slice=late,
         late_rows=LATE_ROWS,
         copied_a=int(COPIED_A_L2 * machine.l2.size) // types.a.size,
         streamed_b=(int(STREAMED_B_L3 * beyond.size) if fetches else machine.l2.size) // types.b.size,
         in_place_a=3 * machine.l2.size // (2 * types.a.size),
+        streamed_rows=STREAMED_ROWS - (one_a_step and isa.fetches(STREAMED_ROWS * nr // lanes)),
         few_rows=FEW_ROWS,
         few_columns=4 * nr,
         strip=tiles * mr,

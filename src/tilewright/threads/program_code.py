@@ -54,8 +54,9 @@ class ProgramCode:
         """Have a function called when the program or library is loaded ("init"), or at its end ("fini").
 
         LLVM would place ``llvm.global_ctors`` and ``llvm.global_dtors`` into sections that not all linkers
-        know. Linkers keep these sections. With ``llvm.used`` in place of ``llvm.compiler.used`` a target machine
-        would remember the variable's address: a later module's at the same one got a section of its own.
+        know. Linkers keep these sections. With ``llvm.used`` in place of ``llvm.compiler.used`` a target
+        machine would remember the variable's address: a later module's at the same one got a section of
+        its own.
         """
         name = f"at_{time}"
         self.data(name, f'ptr {function.text}, section ".{time}_array", align 8', linkage="internal constant")

@@ -321,7 +321,8 @@ def test_loops_that_walk_a_matrix_in_order_stay_until_it_is_large() -> None:
 def test_an_arena_in_the_place_of_malloc() -> None:
     """A function of the program gives memory, or none, and then the loops run."""
     product = gemm(F32, (M, N, K), FOURS)
-    room: list[NDArray[Any]] = [np.zeros(1 << 25, np.uint8)]
+    # More than is used: an L3 of 300 MiB has large blocks.
+    room: list[NDArray[Any]] = [np.zeros(1 << 29, np.uint8)]
     asked: list[int] = []
 
     def given(size: int) -> int | None:

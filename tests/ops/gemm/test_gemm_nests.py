@@ -35,10 +35,11 @@ from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import Edge, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
+from tilewright.macro.cost import STREAMED_ROWS
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SCALARS, Sizes, sizes_of
-from tilewright.ops.gemm.streaming import STREAMED_ROWS, STREAMED_VECTORS
+from tilewright.ops.gemm.streaming import STREAMED_VECTORS
 from tilewright.spec.dtype import F32, F64, DType, Kind, find_numpy_dtype
 from tilewright.spec.problem import PRODUCT_SIZES, STRIDED_LAYOUTS, Layout, Strategy
 

@@ -130,9 +130,16 @@ def test_paths_of_a_transposed_a(sizes: tuple[int, int, int]) -> None:
 LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (300, 300, 300): (Path.IN_PLACE, Path.IN_PLACE),
     (500, 500, 500): (Path.STRIPS, Path.IN_PLACE),
-    (100, 1000, 1000): (Path.IN_PLACE, Path.STRIPS),
+    (100, 1000, 1000): (Path.IN_PLACE, Path.IN_PLACE),
+    (64, 2080, 2080): (Path.STRIPS, Path.IN_PLACE),
+    (192, 4128, 4128): (Path.STRIPS, Path.IN_PLACE),
+    (193, 4128, 4128): (Path.STRIPS, Path.STRIPS),
+    (64, 4096, 4096): (Path.STRIPS, Path.STRIPS),  # rows of B in one set of L1
+    (24, 2080, 20800): (Path.IN_PLACE, Path.IN_PLACE),
     (200, 300, 5000): (Path.STRIPS, Path.IN_PLACE),
-    (8, 1600, 1600): (Path.IN_PLACE, Path.STREAMING),
+    (7, 1600, 1600): (Path.IN_PLACE, Path.STREAMING),
+    (8, 1600, 1600): (Path.IN_PLACE, Path.IN_PLACE),  # whose tiles prefetch rows of B
+    (8, 4096, 4096): (Path.STREAMING, Path.STREAMING),  # more than half of L3, rows of B in one set
     (1024, 96, 2048): (Path.STRIPS, Path.STRIPS),
 }
 

@@ -20,7 +20,8 @@ from support import FENV, Array, assert_accurate, filled, host_rows, no_flags, r
 from tiers import pairwise
 
 import tilewright as tw
-from tilewright.ops.gemm.streaming import DOT_DEPTH, STREAMED_ROWS
+from tilewright.macro.cost import STREAMED_ROWS
+from tilewright.ops.gemm.streaming import DOT_DEPTH
 
 ROWS = [isa.name for isa in host_rows()]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import ceil
 from typing import NamedTuple
 
 from tilewright.ir.nodes import Tile
@@ -17,9 +18,10 @@ from tilewright.micro.tiles.operands import Source, TileCall, TilePart
 #: slower at n = 4096, not at all 6 % (docs/decisions/001-prefetch-c-late.md).
 PREFETCH_DEPTH = 64
 
-#: Rows of B in place are prefetched so many steps before their use: each is a line or a few of its own, which
-#: no prefetcher follows where rows are long (docs/decisions/059-rows-of-b.md).
-STEPS_AHEAD = 8
+#: Rows of B in place are prefetched so many cycles of multiply-adds before their use: each is a line or a few
+#: of its own, which no prefetcher follows where rows are long. A busy L3 takes as long, 80 ns at 4 GHz
+#: (docs/decisions/059-rows-of-b.md).
+CYCLES_AHEAD = 320
 
 #: Tiles up to this height address all rows of A from one pointer; taller ones have one pointer per 8 rows.
 ROWS_OF_ONE_POINTER = 14
@@ -243,15 +245,15 @@ class DepthLoops(ABC):
     def _fetches_b(self, walk: _DepthLoop) -> bool:
         """Whether a part prefetches rows of B: in place, one a step, for tiles of many columns and steps."""
         one_a_step = not self.b.packed and self.instruction.k == 1
-        whole = not walk.part.masked and walk.call.depth.known is None
-        return one_a_step and whole and self.isa.fetches(walk.part.fmas)
+        return one_a_step and walk.call.depth.known is None and self.isa.fetches(walk.part.fmas)
 
     def _prefetch_b(self, walk: _DepthLoop, b: Value) -> None:
-        """Prefetches a later row of B."""
-        f = walk.f
-        later = f.at(b, f.mul(self.step_bytes(f, walk.call)[1], STEPS_AHEAD))
-        for line in range(0, sum(walk.part.widths) * self.b.dtype.size, CACHE_LINE):
-            f.prefetch(f.at(later, line), write=False, locality=3)
+        """Prefetches a later row of B, up to the line in which it ends if it does not begin with a line."""
+        f, size = walk.f, sum(walk.part.widths) * self.b.dtype.size
+        steps = ceil(CYCLES_AHEAD * self.isa.rate(self.instruction) / walk.part.fmas)
+        later = f.at(b, f.mul(self.step_bytes(f, walk.call)[1], steps))
+        for place in (*range(0, size, CACHE_LINE), size - 1):
+            f.prefetch(f.at(later, place), write=False, locality=3)
 
     def _row_pointers(self, f: Function, call: TileCall, rows: int) -> RowPointers:
         """Addresses of the rows of A: frozen odd multiples of the stride, times 1, 2, 4 or 8.

@@ -24,7 +24,7 @@ from tilewright.ir.nodes import (
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking
-from tilewright.macro.cost import UNFETCHED_ROWS, InPlaceLimits, in_place_limits
+from tilewright.macro.cost import STREAMED_ROWS, UNFETCHED_ROWS, InPlaceLimits, in_place_limits
 from tilewright.macro.prediction import Path
 from tilewright.macro.tuned import tuned_limits
 from tilewright.ops.gemm.cache_blocks import (
@@ -48,7 +48,6 @@ from tilewright.ops.gemm.product_nest import (
     sizes_of,
 )
 from tilewright.ops.gemm.streaming import (
-    STREAMED_ROWS,
     dots,
     few_columns,
     few_rows,
@@ -127,15 +126,31 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
             *((*place, near, *kind) for place, kind in product(places, kinds)),
             *((*place, *kind) for place, kind in product(_copied_b(nest, limits, spread), kinds)),
             *((*place, one) for place in places),
+            *((*place, *kind) for place, kind in product(_fetched_rows(nest, limits), kinds)),
         )
         return AnyOf(tuple(AllOf((*choice, *always)) for choice in choices))
     return AnyOf(tuple(AllOf((choice, *always)) for choice in _converting(nest, limits)))
 
 
+def _rows_of_b(nest: Nest, limits: InPlaceLimits, relation: Relation) -> Compare:
+    """Whether rows of B that are prefetched spread over the sets of L1 (LT), or meet in two at most (EQ)."""
+    rows = nest.sizes.rs_b
+    return Compare(relation, rows, roundup(rows, max(1, limits.one_set // 2)))
+
+
+def _fetched_rows(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
+    """Conditions of a B of any size, whose rows tiles prefetch, while L2 keeps a slice of A."""
+    sizes = nest.sizes
+    if limits.fetched_rows:
+        rows = Compare(Relation.LE, sizes.m, Constant(limits.fetched_rows))
+        held = Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.in_place_a))
+        yield rows, held, _rows_of_b(nest, limits, Relation.LT), *ones(sizes.cs_b)
+
+
 def _fetched_b(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
     """Conditions of a larger slice of B, whose rows tiles prefetch."""
     sizes = nest.sizes
-    spread = Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, max(1, limits.one_set // 2)))
+    spread = _rows_of_b(nest, limits, Relation.LT)
     rows = Compare(Relation.LE, sizes.m, Constant(limits.late_rows))
     slices = {limits.late_slice: (rows,), limits.fetched_slice: ()}  # the same slice once, for any rows
     for most, others in slices.items():
@@ -324,10 +339,14 @@ def _tall_tiles(
 def _far(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
     """Alternatives under which a B for few rows is so far away that it is read in order."""
     sizes = nest.sizes
-    kinds = {limits.far_b: UNFETCHED_ROWS, max(limits.far_b, limits.streamed_b): STREAMED_ROWS}
+    kinds = {limits.far_b: UNFETCHED_ROWS, max(limits.far_b, limits.streamed_b): limits.streamed_rows}
     for most, rows in kinds.items():
         far = Compare(Relation.LT, Constant(most), sizes.n * sizes.k)
         yield Compare(Relation.LE, sizes.m, Constant(rows)), far
+    if limits.streamed_rows < STREAMED_ROWS:  # more have tiles that prefetch, into few sets of L1 here
+        far = Compare(Relation.LT, Constant(limits.fetched_b), sizes.n * sizes.k)
+        rows = Compare(Relation.LE, sizes.m, Constant(STREAMED_ROWS))
+        yield rows, far, _rows_of_b(nest, limits, Relation.EQ)
 
 
 def _auto(nest: Nest, limits: InPlaceLimits, isa: Isa, only: Path | None) -> tuple[Statement, ...]:

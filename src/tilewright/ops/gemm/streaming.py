@@ -38,13 +38,10 @@ from tilewright.ir.nodes import (
 )
 from tilewright.machine.isa import SUMS_OF_A_CHAIN, Broadcast, Isa
 from tilewright.macro.blocking import SUMS_ROWS
+from tilewright.macro.cost import STREAMED_ROWS
 from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.ops.gemm.product_nest import Nest, ones
 from tilewright.spec.dtype import DType
-
-#: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an
-#: element of B in each pair, DRAM about as long).
-STREAMED_ROWS = 8
 
 #: Depths that one pass over a row of sums adds: as many rows of B are read side by side. The sums are
 #: loaded and stored once in 8 multiply-adds; 4 and 16 measured slower (docs/decisions/011).

@@ -22,10 +22,9 @@ from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.machine.tuning import TunedConstant, Tuning
 from tilewright.macro.blocking import Blocking, choose_blocking, register_candidates, register_tiles
-from tilewright.macro.cost import InPlaceLimits, in_place_limits
+from tilewright.macro.cost import STREAMED_ROWS, InPlaceLimits, in_place_limits
 from tilewright.macro.tuned import TUNABLE_BLOCKS, TUNABLE_LIMITS, tuned_blocking, tuned_limits
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.streaming import STREAMED_ROWS
 from tilewright.records import dataclass
 from tilewright.spec.problem import Layout, ProductTypes
 from tilewright.tools.explore.cases import Case
