@@ -128,9 +128,11 @@ COPIED_A_L2 = 1 / 4
 #: of B in each pair, DRAM about as long); so many have tiles whose steps may be long enough to prefetch.
 STREAMED_ROWS = 8
 #: So few rows stream B once L2 does not hold it, because a step is too short to prefetch for; a few more once
-#: B is larger than that share of L3 (docs/decisions/059-rows-of-b.md).
+#: B is larger than that share of L3, or than the second one if its rows share sets of L1
+#: (docs/decisions/059-rows-of-b.md).
 UNFETCHED_ROWS = 3
-STREAMED_B_L3 = 1 / 8
+STREAMED_B_L3 = 1 / 4
+CROWDED_B_L3 = 1 / 8
 
 #: Ways of a set of L1 that the rows of a register tile leave to the lines of B and C that pass by.
 PASSING_WAYS = 2
@@ -164,7 +166,8 @@ class InPlaceLimits:
     late_slice, late_rows : elements of a larger slice that only so many rows read in place.
     copied_a : elements of an m×kc slice of A for which a B whose lanes are not adjacent is copied one
         micro-panel at a time.
-    streamed_b, streamed_rows : elements of a B from which so few rows stream it.
+    streamed_b, crowded_b, streamed_rows : elements of a B from which so few rows stream it; the second, where
+        its rows share sets of L1.
     in_place_a : elements of an m×kc slice of A whose columns of tiles are computed one after the other.
     few_rows, few_columns : m and n.
     strip : rows of A that meet all of B before the next ones.
@@ -186,6 +189,7 @@ class InPlaceLimits:
     late_rows: int
     copied_a: int
     streamed_b: int
+    crowded_b: int
     streamed_rows: int
     in_place_a: int
     few_rows: int
@@ -230,6 +234,10 @@ def in_place_limits(
     fetches = one_a_step and isa.fetches(mr * nr // lanes)
     slices = (FETCHED_SLICE_L2 if feed <= core.l3_bytes_per_cycle else LATE_SLICE_L2, FETCHED_SLICE_L2)
     fetched, late = (int(fetches * slice_l2 * machine.l2.size) // types.b.size for slice_l2 in slices)
+    streamed, crowded = (
+        (int(share * beyond.size) if fetches else machine.l2.size) // types.b.size
+        for share in (STREAMED_B_L3, CROWDED_B_L3)
+    )
     return InPlaceLimits(
         in_place_b=IN_PLACE_B_L1 * l1.size // types.b.size,
         far_b=machine.l2.size // types.b.size,
@@ -239,7 +247,8 @@ def in_place_limits(
         late_slice=late,
         late_rows=LATE_ROWS,
         copied_a=int(COPIED_A_L2 * machine.l2.size) // types.a.size,
-        streamed_b=(int(STREAMED_B_L3 * beyond.size) if fetches else machine.l2.size) // types.b.size,
+        streamed_b=streamed,
+        crowded_b=crowded,
         in_place_a=3 * machine.l2.size // (2 * types.a.size),
         streamed_rows=STREAMED_ROWS - (one_a_step and isa.fetches(STREAMED_ROWS * nr // lanes)),
         few_rows=FEW_ROWS,

@@ -21,7 +21,7 @@ FIXED_BLOCKS = ("kr", "kc")
 #: Constants of `InPlaceLimits` that follow from the geometry of the caches.
 FIXED_LIMITS = (
     *("fetched_slice", "fetched_b", "fetched_rows", "late_slice", "late_rows", "copied_a"),
-    *("streamed_b", "streamed_rows"),
+    *("streamed_b", "crowded_b", "streamed_rows"),
     *("one_set", "rows_in_one_set", "half_in_one_set", "few_sets"),
     *("columns_in_place", "depths_of_strip", "tall_rows"),
 )

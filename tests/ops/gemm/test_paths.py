@@ -138,6 +138,8 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (24, 2080, 20800): (Path.IN_PLACE, Path.IN_PLACE),
     (200, 300, 5000): (Path.STRIPS, Path.IN_PLACE),
     (7, 1600, 1600): (Path.IN_PLACE, Path.STREAMING),
+    (7, 1300, 1300): (Path.IN_PLACE, Path.IN_PLACE),  # less than a quarter of L3
+    (7, 4096, 512): (Path.IN_PLACE, Path.STREAMING),  # more than an eighth, rows of B in one set
     (8, 1600, 1600): (Path.IN_PLACE, Path.IN_PLACE),  # whose tiles prefetch rows of B
     (8, 4096, 4096): (Path.STREAMING, Path.STREAMING),  # more than half of L3, rows of B in one set
     (1024, 96, 2048): (Path.STRIPS, Path.STRIPS),

@@ -339,14 +339,17 @@ def _tall_tiles(
 def _far(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
     """Alternatives under which a B for few rows is so far away that it is read in order."""
     sizes = nest.sizes
-    kinds = {limits.far_b: UNFETCHED_ROWS, max(limits.far_b, limits.streamed_b): limits.streamed_rows}
-    for most, rows in kinds.items():
-        far = Compare(Relation.LT, Constant(most), sizes.n * sizes.k)
-        yield Compare(Relation.LE, sizes.m, Constant(rows)), far
-    if limits.streamed_rows < STREAMED_ROWS:  # more have tiles that prefetch, into few sets of L1 here
-        far = Compare(Relation.LT, Constant(limits.fetched_b), sizes.n * sizes.k)
-        rows = Compare(Relation.LE, sizes.m, Constant(STREAMED_ROWS))
-        yield rows, far, _rows_of_b(nest, limits, Relation.EQ)
+    streamed, crowded = (max(limits.far_b, most) for most in (limits.streamed_b, limits.crowded_b))
+    some: dict[int, int] = {limits.far_b: UNFETCHED_ROWS, streamed: limits.streamed_rows}
+    few: dict[int, int] = {}  # where rows of B share sets of L1
+    if crowded < streamed:
+        few[crowded] = limits.streamed_rows
+    if limits.streamed_rows < STREAMED_ROWS:  # more have tiles that prefetch
+        few[max(limits.far_b, limits.fetched_b)] = STREAMED_ROWS
+    for kinds, others in ((some, ()), (few, (_rows_of_b(nest, limits, Relation.EQ),))):
+        for most, rows in kinds.items():
+            far = Compare(Relation.LT, Constant(most), sizes.n * sizes.k)
+            yield Compare(Relation.LE, sizes.m, Constant(rows)), far, *others
 
 
 def _auto(nest: Nest, limits: InPlaceLimits, isa: Isa, only: Path | None) -> tuple[Statement, ...]:
