@@ -96,8 +96,11 @@ def outcome(function: Callable[..., Any], arrays: list[Array], numbers: dict[str
         return repr(error)
 
 
-def arrays_of(seed: int, axes: dict[str, int]) -> list[Array]:
-    """The same arrays for the same seed; some share memory, some are too small, some of another type."""
+def arrays_of(seed: int, axes: dict[str, int], *, wide: bool = False) -> list[Array]:
+    """The same arrays for the same seed; some share memory, some are too small, some of another type.
+
+    Floats of `wide` ones have 64 bits, whichever was drawn.
+    """
     rng = np.random.default_rng(seed)
     dtype = TYPES[rng.integers(len(TYPES))]
     small = rng.integers(8) == 0
@@ -110,7 +113,8 @@ def arrays_of(seed: int, axes: dict[str, int]) -> list[Array]:
         values = rng.integers(-3, 4, shape)
         if name == "D" and len(shape) == 2:
             values += 9 * np.eye(*shape, dtype=values.dtype)  # so that factorisations have no zeros
-        found.append(values.astype(own))
+        wider = wide and np.dtype(own).kind in "fc"
+        found.append(values.astype(np.result_type(own, np.float64) if wider else own))
     kind = rng.integers(12)
     if kind == 0:
         found[2] = found[rng.integers(2)]
@@ -143,6 +147,24 @@ def same(one: Array, other: Array) -> bool:
     return bool(np.allclose(one, other, rtol=limit, atol=limit * min(float(scale), 1e3)))
 
 
+def difference(
+    fast: Callable[..., Any],
+    function: Callable[..., Any],
+    ours: list[Array],
+    theirs: list[Array],
+    numbers: dict[str, int],
+) -> tuple[str, bool]:
+    """How outcomes of a function replaced and as it is written differ, and whether a float has overflown."""
+    with np.errstate(all="ignore"):
+        results = outcome(fast, ours, numbers), outcome(function, theirs, numbers)
+    wrong = "" if _alike(*results) else f"{results[0]} instead of {results[1]}"
+    for letter, one, other in zip("ABCD", ours, theirs, strict=True):
+        with np.errstate(all="ignore"):
+            wrong = wrong or ("" if same(one, other) else f"{letter} differs, of {one.dtype}")
+    floats = [one for one in theirs if one.dtype.kind in "fc"]
+    return wrong, not all(np.isfinite(one).all() for one in floats)
+
+
 def drawn_call(rng: random.Random, name: str) -> DrawnCall | None:
     """One nest and one call of it; None where the text is no program."""
     family, text = _drawn_text(rng)
@@ -160,14 +182,11 @@ def drawn_call(rng: random.Random, name: str) -> DrawnCall | None:
     if not nests:
         return DrawnCall(family, text, replaced=False, ran=False, wrong="")
     seed = rng.randrange(1 << 30)
-    ours, theirs = arrays_of(seed, axes), arrays_of(seed, axes)
-    with np.errstate(all="ignore"):
-        results = outcome(fast, ours, numbers), outcome(function, theirs, numbers)
-    wrong = "" if _alike(*results) else f"{results[0]} instead of {results[1]}"
-    for letter, one, other in zip("ABCD", ours, theirs, strict=True):
-        with np.errstate(all="ignore"):
-            wrong = wrong or ("" if same(one, other) else f"{letter} differs, of {one.dtype}")
+    wrong, overflown = difference(fast, function, arrays_of(seed, axes), arrays_of(seed, axes), numbers)
     ran = any(nest.call is not None and nest.call.runs for nest in nests)
+    if wrong and overflown:  # a maximum with NaN or infinity is a number that depends on the order of sums
+        pair = arrays_of(seed, axes, wide=True), arrays_of(seed, axes, wide=True)
+        wrong, _ = difference(fast, function, *pair, numbers)
     wrong = f"{wrong} ({numbers}, seed {seed})" if wrong else ""
     return DrawnCall(family, text, replaced=True, ran=ran, wrong=wrong)
 
