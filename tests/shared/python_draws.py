@@ -154,7 +154,7 @@ def difference(
     theirs: list[Array],
     numbers: dict[str, int],
 ) -> tuple[str, bool]:
-    """How outcomes of a function replaced and as it is written differ, and whether a float has overflown."""
+    """How outcomes of a function replaced and as it is written differ, and whether a float has overflowed."""
     with np.errstate(all="ignore"):
         results = outcome(fast, ours, numbers), outcome(function, theirs, numbers)
     wrong = "" if _alike(*results) else f"{results[0]} instead of {results[1]}"
@@ -182,9 +182,9 @@ def drawn_call(rng: random.Random, name: str) -> DrawnCall | None:
     if not nests:
         return DrawnCall(family, text, replaced=False, ran=False, wrong="")
     seed = rng.randrange(1 << 30)
-    wrong, overflown = difference(fast, function, arrays_of(seed, axes), arrays_of(seed, axes), numbers)
+    wrong, overflowed = difference(fast, function, arrays_of(seed, axes), arrays_of(seed, axes), numbers)
     ran = any(nest.call is not None and nest.call.runs for nest in nests)
-    if wrong and overflown:  # a maximum with NaN or infinity is a number that depends on the order of sums
+    if wrong and overflowed:  # a maximum with NaN or infinity is a number that depends on the order of sums
         pair = arrays_of(seed, axes, wide=True), arrays_of(seed, axes, wide=True)
         wrong, _ = difference(fast, function, *pair, numbers)
     wrong = f"{wrong} ({numbers}, seed {seed})" if wrong else ""

@@ -109,7 +109,7 @@ FETCHED_SLICE_L2 = 2
 FETCHED_B_L3 = 1 / 2
 #: Up to so many rows have a B of any size in place, if its rows do not share sets of L1: a copy would cost
 #: more than the wait for rows that are prefetched. Of the peak of a Zen 5, in place and in strips:
-#: 12x2080x2080 0.84 and 0.44, 64x2080x2080 0.89 and 0.71, 192x2080x2080 0.89 and 0.83, 256x4128x4128 0.83
+#: 12x2080x2080 0.75 and 0.38, 64x2080x2080 0.84 and 0.71, 192x4128x4128 0.82 and 0.82, 256x4128x4128 0.83
 #: and 0.84.
 FETCHED_ROWS = 192
 #: Where L3 needs longer for a row of B than a step takes (Golden Cove server), any number of rows has slices
@@ -125,7 +125,7 @@ LATE_ROWS = 128
 COPIED_A_L2 = 1 / 4
 
 #: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an element
-#: of B in each pair, DRAM about as long); so many have tiles whose steps may be long enough to prefetch.
+#: of B in each pair, DRAM about as long). A tile of 8 rows may have steps that are long enough to prefetch B.
 STREAMED_ROWS = 8
 #: So few rows stream B once L2 does not hold it, because a step is too short to prefetch for; a few more once
 #: B is larger than that share of L3, or than the second one if its rows share sets of L1

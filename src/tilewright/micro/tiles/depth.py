@@ -180,7 +180,7 @@ class DepthLoops(ABC):
         """Steps from one to another, so many an iteration: pointers and accumulators after them."""
         begin, end, unroll = span
         with walk.f.carried_loop(begin, end, int64(unroll), state, "depth") as (_, values, advance):
-            inner = self._several(walk, list(values))
+            inner = self._separate(walk, list(values))
             for _ in range(unroll):
                 inner = self._step(walk, inner)
             advance(inner)
@@ -206,20 +206,20 @@ class DepthLoops(ABC):
         x86 has, and load some of them in the loop. It doesn't see through `freeze`. (Were B's
         pointer frozen too, the loop would be an instruction longer.)
         """
-        f, groups = walk.f, len(walk.pointers.bases)
-        a_bytes, _ = self.step_bytes(f, walk.call)
-        if a_bytes.known is not None:
-            return state
-        return [*map(f.freeze, state[:groups]), *state[groups:]]
+        a_bytes, _ = self.step_bytes(walk.f, walk.call)
+        return state if a_bytes.known is not None else self._hidden(walk, state)
 
-    def _several(self, walk: _DepthLoop, state: list[Value]) -> list[Value]:
-        """Pointers at the start of an iteration: several of A stay several.
+    def _separate(self, walk: _DepthLoop, state: list[Value]) -> list[Value]:
+        """Pointers at the start of an iteration, where A has several: LLVM must not merge them.
 
-        LLVM would make them one pointer and as many offsets as a tile has rows, most of them on the stack.
+        It would make them one pointer and as many offsets as a tile has rows, most of them on the stack.
         """
+        return state if len(walk.pointers.bases) == 1 else self._hidden(walk, state)
+
+    @staticmethod
+    def _hidden(walk: _DepthLoop, state: list[Value]) -> list[Value]:
+        """The state with pointers of A whose origin LLVM does not see."""
         groups = len(walk.pointers.bases)
-        if groups == 1:
-            return state
         return [*map(walk.f.freeze, state[:groups]), *state[groups:]]
 
     def _has_short_steps(self, part: TilePart) -> bool:

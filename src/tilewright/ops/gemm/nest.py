@@ -133,7 +133,7 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
 
 
 def _rows_of_b(nest: Nest, limits: InPlaceLimits, relation: Relation) -> Compare:
-    """Whether rows of B that are prefetched spread over the sets of L1 (LT), or meet in two at most (EQ)."""
+    """Whether rows of B spread over the sets of L1 (LT), or fall into two at most (EQ)."""
     rows = nest.sizes.rs_b
     return Compare(relation, rows, roundup(rows, max(1, limits.one_set // 2)))
 
@@ -299,18 +299,15 @@ def _few_lines(nest: Nest, limits: InPlaceLimits, isa: Isa) -> Iterator[PathChoi
     # One vector of columns leaves no lane idle. Half of one is as fast in place on some cores where lines
     # share a set (1920x8x1024: a Zen 4; of a Zen 5 0.47 of the peak transposed and 0.35 in place).
     n, half, one = sizes.n, Constant(lanes // 2), Constant(lanes)
-    counts: tuple[tuple[Compare, ...], ...] = (
-        (Compare(Relation.LT, n, one),),
-        (Compare(Relation.LT, one, n),),
-    )
+    less: tuple[tuple[Compare, ...], ...] = ((Compare(Relation.LT, n, one),),)
     if limits.half_in_one_set:
         spread = Compare(Relation.LT, sizes.rs_a, roundup(sizes.rs_a, limits.half_in_one_set))
-        counts = (
+        less = (
             (Compare(Relation.LT, n, half),),
-            (Compare(Relation.LT, half, n), Compare(Relation.LT, n, one)),
-            counts[-1],
             (Compare(Relation.EQ, n, half), spread),
+            (Compare(Relation.LT, half, n), Compare(Relation.LT, n, one)),
         )
+    counts = (*less, (Compare(Relation.LT, one, n),))
     possible = (*ones(sizes.cs_a, sizes.cs_c), few, some)
     condition = AnyOf(tuple(AllOf((*possible, *worth, *count)) for count in counts))
     body = few_columns(nest, lanes, most)
@@ -340,14 +337,16 @@ def _far(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
     """Alternatives under which a B for few rows is so far away that it is read in order."""
     sizes = nest.sizes
     streamed, crowded = (max(limits.far_b, most) for most in (limits.streamed_b, limits.crowded_b))
-    some: dict[int, int] = {limits.far_b: UNFETCHED_ROWS, streamed: limits.streamed_rows}
-    few: dict[int, int] = {}  # where rows of B share sets of L1
+    # By the elements of B, the most rows: for any distance of its rows, and where they share sets of L1.
+    at_any: dict[int, int] = {limits.far_b: UNFETCHED_ROWS, streamed: limits.streamed_rows}
+    in_few_sets: dict[int, int] = {}
     if crowded < streamed:
-        few[crowded] = limits.streamed_rows
-    if limits.streamed_rows < STREAMED_ROWS:  # more have tiles that prefetch
-        few[max(limits.far_b, limits.fetched_b)] = STREAMED_ROWS
-    for kinds, others in ((some, ()), (few, (_rows_of_b(nest, limits, Relation.EQ),))):
-        for most, rows in kinds.items():
+        in_few_sets[crowded] = limits.streamed_rows
+    if limits.streamed_rows < STREAMED_ROWS:  # the tiles of more rows prefetch
+        in_few_sets[max(limits.far_b, limits.fetched_b)] = STREAMED_ROWS
+    share_sets = _rows_of_b(nest, limits, Relation.EQ)
+    for most_rows, others in ((at_any, ()), (in_few_sets, (share_sets,))):
+        for most, rows in most_rows.items():
             far = Compare(Relation.LT, Constant(most), sizes.n * sizes.k)
             yield Compare(Relation.LE, sizes.m, Constant(rows)), far, *others
 
