@@ -20,17 +20,20 @@ argument b f32
 argument c f32
 let depths = unless(alpha, k)
 let kc = min(max(roundup(ceildiv(k, max(ceildiv(k, 1024), 1)), 256), 256), max(roundup(k, 8), 8))
-let jn = max(roundup(n, 32), 32)
+let shift = (lead(b, 64) - min(lead(b, 64), 1) * 32) * (1 - min(roundup(rs_b, 16) - rs_b, 1)) \
+* min(max(n - 511, 0), 1)
+let jn = max(roundup(n - shift, 32), 32)
 let mb = max(max(roundup(m, 12), 12), 24)
 for pc in 0 .. max(depths, 1) step kc:
   let depth = min(kc, depths - pc)
-  for jb in 0 .. n step jn:
+  for jb in 0 .. n - shift step jn:
     for ib in 0 .. m step mb:
-      for j in jb .. min(jb + jn, n) step 32:
+      for j in jb + shift .. min(jb + jn + shift, n) step 32:
         for i in ib .. min(ib + mb, m) step 12:
-          matmul 12x32x1 c[i * rs_c + j; rs_c, 1]
-            = (beta if pc first else 1.0) * c + alpha * a[i * rs_a + pc; rs_a, 1] . b[j + pc * rs_b; 1, rs_b]
-            rows min(12, m - i) columns min(32, n - j) depth depth
+          matmul 12x32x1 c[i * rs_c + max(j, 0); rs_c, 1]
+            = (beta if pc first else 1.0) * c + alpha * a[i * rs_a + pc; rs_a, 1] \
+. b[max(j, 0) + pc * rs_b; 1, rs_b]
+            rows min(12, m - i) columns min(j + 32, n) - max(j, 0) depth depth
 """
 
 

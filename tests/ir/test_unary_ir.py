@@ -27,6 +27,9 @@ expressions: st.SearchStrategy[Expression] = st.one_of(
     st.builds(Constant, st.integers()),
     st.builds(Name, names),
     st.builds(Lead, names, st.integers(0, 2**40)),
+    st.builds(
+        Lead, names, st.integers(0, 2**40), st.builds(Name, names) | st.builds(Constant, st.integers())
+    ),
     st.builds(lambda left, right: left - right, st.builds(Name, names), st.builds(Lead, names, st.just(64))),
 )
 slices = st.builds(Slice, names, expressions, st.tuples(expressions, expressions))
@@ -91,6 +94,7 @@ RULES = {
     "let x = lead(t, 64)": "'t' is not an argument buffer",
     "let x = lead(a, 48)": "unit 48 is not a power of two",
     "let x = lead(a, 0)": "unit 0 is not a power of two",
+    "let x = lead(a, 64, q)": "'q' is not a size, let or axis in scope",
 }
 
 
@@ -169,3 +173,17 @@ def test_leads_reach_the_next_line(kind: str, offset: int) -> None:
     (place,) = np.flatnonzero(a)
     assert a[place:].__array_interface__["data"][0] % 64 == 0
     assert place * raw.itemsize < 64
+
+
+def test_leads_behind_an_offset() -> None:
+    """From the element at an offset, which may be anywhere in its line."""
+    raw = np.zeros(200, "f4")
+    text = "program p\nsizes first\nscalars\nargument a f32\n"
+    window = "a[first + lead(a, 64, first); 1, 1]"
+    program = verify(parse_program(f"{text}unary exp {window} = {window} rows 1 columns 1 near\n"))
+    for first in range(40):
+        raw[...] = 0
+        interpret(program, {"first": first}, {}, {"a": raw})
+        (place,) = np.flatnonzero(raw)
+        assert 0 <= place - first < 16
+        assert raw[place:].__array_interface__["data"][0] % 64 == 0

@@ -71,7 +71,7 @@ def test_blockings(constants: dict[str, tuple[int, int]], changed: dict[str, int
 
 LIMITS: list[tuple[dict[str, tuple[int, int]], dict[str, int]]] = [
     ({}, {}),
-    ({"few_rows": (24, 48)}, {"few_rows": 48}),
+    ({"few_rows": (36, 48)}, {"few_rows": 48}),
     ({"few_rows": (32, 48)}, {}),
     ({"strip": (24, 36)}, {"strip": 36}),
     ({"strip": (24, 30)}, {}),
@@ -84,7 +84,7 @@ LIMITS: list[tuple[dict[str, tuple[int, int]], dict[str, int]]] = [
 @pytest.mark.parametrize(("constants", "changed"), LIMITS, ids=str)
 def test_limits(constants: dict[str, tuple[int, int]], changed: dict[str, int]) -> None:
     model = in_place_limits(ZEN5, FMA, MODEL.mr, MODEL.nr, TYPES)
-    assert (model.few_rows, model.strip, model.in_place_b, model.far_b) == (24, 24, 49152, 262144)
+    assert (model.few_rows, model.strip, model.in_place_b, model.far_b) == (36, 24, 49152, 262144)
     found = tuned_limits(tuned(ZEN5, constants), TYPES, model, MODEL.mr)
     assert found == replace(model, **changed)
 
@@ -129,7 +129,7 @@ def test_explanations_follow_the_tuned_limits() -> None:
     product = Product.contiguous(40, 1024, 1000)
     problem = Gemm(**STRIDED)
     assert GemmPaths.of(problem, ZEN5).chosen(product) is Path.STRIPS
-    assert GemmPaths.of(problem, tuned(ZEN5, {"few_rows": (24, 48)})).chosen(product) is Path.IN_PLACE
+    assert GemmPaths.of(problem, tuned(ZEN5, {"few_rows": (36, 48)})).chosen(product) is Path.IN_PLACE
 
 
 # --- bits --------------------------------------------------------------------------------------------------

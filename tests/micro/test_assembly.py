@@ -33,6 +33,7 @@ from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import F32, F64, DType
 from tilewright.spec.problem import Layout, Strategy
+from tilewright.tools.explore.loops import innermost_loops as natural_loops
 
 FLOATS = (F32, F64)
 
@@ -91,6 +92,7 @@ def tile_assembly(
     adjacent_a: bool,
     strides: TileStrides = UNKNOWN,
     isa: Isa | None = None,
+    fetches: bool = False,
 ) -> str:
     """The micro-kernel of a catalogued machine's own register tile, or of one of its narrower rows."""
     machine = vectors_of(name, isa)
@@ -100,7 +102,7 @@ def tile_assembly(
     module = Module("tile", machine.triple, layout, tuning(machine), length)
     tile, operands = Tile(blocking.mr, blocking.nr), (Source(dtype), Source(dtype))
     kernel = VectorKernel(machine.isa, one, tile, operands, dtype, adjacent_a=adjacent_a)
-    dispatch = Dispatch(kernel, TileSignature(strides))
+    dispatch = Dispatch(kernel, TileSignature(strides, fetches=fetches))
     callee = dispatch.emit(module)
     f = module.define(
         "keep",
@@ -166,11 +168,35 @@ def test_fma_rows(name: str, dtype: DType) -> None:
         # A stride may be added from memory: 14 rows and their loop take every integer register.
         assert len(loop.matching(r"%rsp")) <= depths % 2
         assert not loop.matching(r"^vmov\w+\s+%.*\("), "no store"
-        prefetches = len(loop.matching(r"^prefetcht0\s"))
-        # The last one is of the line in which a row ends that does not begin with a line.
-        assert prefetches == (vectors + 1 if mr * vectors >= FETCHING_FMAS else 0)
-        assert len(loop.instructions) <= depths * (mr * vectors + mr + vectors + 4) + 1 + prefetches
+        assert not loop.matching(r"^prefetch")
+        assert len(loop.instructions) <= depths * (mr * vectors + mr + vectors + 4) + 1
         check_scaled_addresses(loop, depths)
+
+
+@pytest.mark.parametrize(("name", "dtype"), of_isa(AVX512, AVX2), ids=str)
+def test_rows_of_b_are_prefetched(name: str, dtype: DType) -> None:
+    """The first tile to read them prefetches their lines: into L1, or into L2 where they share sets of L1."""
+    mr, vectors, lanes = shape(name, dtype)
+    assert mr * vectors >= FETCHING_FMAS
+    lines = max(1, vectors * lanes * dtype.size // 64)
+    hints = ("t0", "t1") if lines > 1 else ("t0",)
+    depths = 2 if mr * vectors <= PAIRED_FMAS else 1
+    text = tile_assembly(name, dtype, adjacent_a=False, fetches=True)
+    loops = [
+        loop
+        for loop in natural_loops(text, find_machine(name).triple)
+        if len(loop.multiplies) == depths * mr * vectors and not loop.matching(r"\{%k|maskmov")
+    ]
+    assert loops
+    for loop in loops:
+        prefetches = {hint: len(loop.matching(rf"^prefetch{hint}\s")) for hint in ("t0", "t1")}
+        # The last one is of the line in which a row ends that does not begin with a line.
+        assert prefetches == {hint: depths * (lines + 1) * (hint in hints) for hint in prefetches}
+        assert not loop.matching(r"%rsp.*%[xyz]mm|%[xyz]mm.*%rsp"), "no spill"
+        branches = depths * (2 + 3 * len(hints))  # tests and jumps, and what leads back
+        most = depths * (mr * vectors + mr + vectors + 4 + len(hints) * (lines + 1)) + 1 + branches
+        assert len(loop.instructions) <= most
+        assert not loop.matching(r"^imul|^cmov")
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -19,7 +19,6 @@ from tilewright.ir.expressions import (
     Compare,
     Constant,
     Expression,
-    Lead,
     Name,
     Operator,
     Relation,
@@ -238,14 +237,6 @@ def path_words(state: Compilation, program: Program) -> str:
 # --- costs and reasons --------------------------------------------------------------------------------------
 
 
-class _AlignedRun(Interpreter):
-    """Evaluates expressions without arrays: every buffer starts at a whole vector."""
-
-    def integer(self, node: Expression, names: Mapping[str, int]) -> int:
-        """As for `Interpreter`, without elements before the first vector."""
-        return 0 if isinstance(node, Lead) else super().integer(node, names)
-
-
 def predicted_alternatives(
     state: Compilation,
     sizes: Mapping[str, int],
@@ -268,7 +259,7 @@ def predicted_alternatives(
     """
     program, machine = state.nest, state.machine
     assert program is not None
-    run, names = _AlignedRun({}, scalars or {"alpha": 1.0, "beta": 0.0}), dict(sizes)
+    run, names = Interpreter({}, scalars or {"alpha": 1.0, "beta": 0.0}), dict(sizes)
     for statement in program.body:
         if isinstance(statement, Let):
             names[statement.name] = run.integer(statement.value, names)

@@ -57,7 +57,9 @@ class _Placed(Interpreter):
     def integer(self, node: Expression, names: Mapping[str, int]) -> int:
         """As for `Interpreter`; an address is that of the buffer's place."""
         if isinstance(node, Lead):
-            return -self.starts[node.buffer] % node.unit_bytes * 8 // self.bits[node.buffer]
+            bits = self.bits[node.buffer]
+            address = self.starts[node.buffer] + self.integer(node.offset, names) * bits // 8
+            return -address % node.unit_bytes * 8 // bits
         return super().integer(node, names)
 
     def touched(self, part: Slice, shape: tuple[int, int], names: Mapping[str, int]) -> Addresses:

@@ -82,10 +82,14 @@ class Unless(Expression):
 
 @dataclass(frozen=True)
 class Lead(Expression):
-    """Elements of an argument buffer before its first address that is a multiple of `unit_bytes`."""
+    """Elements of an argument buffer, from an offset on, before the next multiple of `unit_bytes`.
+
+    Zero where the address is such a multiple.
+    """
 
     buffer: str
     unit_bytes: int
+    offset: Expression = Constant(0)
 
 
 @dataclass(frozen=True)

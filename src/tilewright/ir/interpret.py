@@ -85,11 +85,14 @@ class Interpreter:
                 return names[name]
             case Binary(operator, left, right):
                 return apply(operator, self.integer(left, names), self.integer(right, names))
-            case Lead(buffer, unit_bytes):
-                held = self.buffers[buffer]
+            case Lead(buffer, unit_bytes, offset):
+                held = self.buffers.get(buffer)
+                if held is None:  # a run without arrays: each begins with a line
+                    return 0
                 assert isinstance(held, tuple)
                 flat, origin = held
-                address = int(flat.__array_interface__["data"][0]) + origin * flat.itemsize
+                place = origin + self.integer(offset, names)
+                address = int(flat.__array_interface__["data"][0]) + place * flat.itemsize
                 return -address % unit_bytes // flat.itemsize
             case TableEntry(buffer, index):
                 held = self.buffers[buffer]

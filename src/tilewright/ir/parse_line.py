@@ -191,8 +191,12 @@ class Line:
             buffer = self.name()
             self.expect(",")
             unit_bytes = self.integer()
+            offset: Expression = Constant(0)
+            if self.peek() == ",":
+                self.next()
+                offset = self.expression()
             self.expect(")")
-            return Lead(buffer, unit_bytes)
+            return Lead(buffer, unit_bytes, offset)
         if token in (Operator.MIN.value, Operator.MAX.value, Operator.CEILDIV.value, Operator.ROUNDUP.value):
             self.expect("(")
             left = self.expression()

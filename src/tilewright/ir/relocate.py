@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
-from tilewright.errors import InvalidTileIr
 from tilewright.ir.expressions import Constant, Expression, Lead, Scalar, Unless
 from tilewright.ir.nodes import Execution, Loop, Slice, Statement
 from tilewright.records import dataclass
@@ -57,10 +56,8 @@ class Relocation:
                 place, moved = self.places[buffer], self._fields(node)
                 return replace(moved, buffer=place.buffer, offset=place.offset + moved.offset)
             case Lead(buffer=buffer) if buffer in self.places:
-                place = self.places[buffer]
-                if place.offset != Constant(0):
-                    raise InvalidTileIr(where=repr(node), reason="is the lead of another place")
-                return replace(node, buffer=place.buffer)
+                place, moved = self.places[buffer], self._fields(node)
+                return replace(moved, buffer=place.buffer, offset=place.offset + moved.offset)
             case Scalar(str() as name) if name in self.factors:
                 return Scalar(self.factors[name])
             case Unless(scalar, value) if scalar in self.factors:

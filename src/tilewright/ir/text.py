@@ -58,8 +58,10 @@ def print_expression(node: Expression, outer: int = 0) -> str:
             return "threads"
         case Unless(scalar, value):
             return f"unless({scalar}, {print_expression(value)})"
-        case Lead(buffer, unit_bytes):
+        case Lead(buffer, unit_bytes, Constant(0)):
             return f"lead({buffer}, {unit_bytes})"
+        case Lead(buffer, unit_bytes, offset):
+            return f"lead({buffer}, {unit_bytes}, {print_expression(offset)})"
         case TableEntry(buffer, index):
             return f"element({buffer}, {print_expression(index)})"
         case Binary(operator, left, right) if operator in _PRECEDENCE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tilewright.ir.expressions import AnyOf, Binary, Compare, Expression, Name, TableEntry, Unless
+from tilewright.ir.expressions import AnyOf, Binary, Compare, Expression, Lead, Name, TableEntry, Unless
 from tilewright.ir.interpret import Interpreter
 from tilewright.ir.nodes import If, Let, Loop, Program, Statement
 from tilewright.ir.primitives.budget import Spend
@@ -37,7 +37,7 @@ def names_in(node: Expression) -> Iterator[str]:
         case Binary(_, left, right):
             yield from names_in(left)
             yield from names_in(right)
-        case Unless(_, value) | TableEntry(_, value):
+        case Unless(_, value) | TableEntry(_, value) | Lead(offset=value):
             yield from names_in(value)
 
 

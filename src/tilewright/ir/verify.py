@@ -63,9 +63,9 @@ def _parts(node: Expression) -> Iterator[Expression]:
         case Binary(_, left, right):
             yield from _parts(left)
             yield from _parts(right)
-        case Unless(_, value) | TableEntry(_, value):
+        case Unless(_, value) | TableEntry(_, value) | Lead(offset=value):
             yield from _parts(value)
-        case Constant() | Name() | Lead() | Threads():
+        case Constant() | Name() | Threads():
             return
         case _:
             raise InvalidTileIr(where=repr(node), reason="is not an expression")

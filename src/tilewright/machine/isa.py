@@ -57,7 +57,7 @@ class Broadcast(Enum):
 SUMS_OF_A_CHAIN = 256
 
 #: A step of the depth with at least so many multiply-adds has room for prefetches of B.
-FETCHING_FMAS = 16
+FETCHING_FMAS = 8
 
 
 @dataclass(frozen=True)

@@ -103,15 +103,16 @@ IN_PLACE_B_L1 = 4
 FEW_ROWS = 24
 
 #: Tiles that prefetch rows of B read it in place from L3 nearly as fast as packed panels: slices of up to so
-#: many times L2, for as many rows as leave A and C near (200x1000x1000 of float32 with 1 MiB), and B of up to
-#: that share of L3 for `FEW_ROWS`, even if its rows share a set of L1.
+#: many times L2, for as many rows as leave A and C near (200x1000x1000 of float32 with 1 MiB).
 FETCHED_SLICE_L2 = 2
-FETCHED_B_L3 = 1 / 2
-#: Up to so many rows have a B of any size in place, if its rows do not share sets of L1: a copy would cost
-#: more than the wait for rows that are prefetched. Of the peak of a Zen 5, in place and in strips:
-#: 12x2080x2080 0.75 and 0.38, 64x2080x2080 0.84 and 0.71, 192x4128x4128 0.82 and 0.82, 256x4128x4128 0.83
-#: and 0.84.
-FETCHED_ROWS = 192
+#: Up to so many rows have a B of any size in place: a copy would cost more than the wait for rows that are
+#: prefetched. The second where rows of B share sets of L1 and a tile reads whole pairs of lines of them. Of
+#: the peak of a Zen 5, in place and in strips: 12x2080x2080 0.83 and 0.41, 64x2080x2080 0.88 and 0.68,
+#: 256x4128x4128 0.91 and 0.83, 384x4128x4128 0.87 and 0.87; 36x4096x4096 0.59 and 0.53, 48x2048x2048 0.58 and
+#: 0.62. With AVX2, whose tiles read one line of a row, 12x1024x1024 has 0.50 and 0.68.
+FETCHED_ROWS = 384
+CROWDED_ROWS = 36
+CROWDED_LINES = 2
 #: Where L3 needs longer for a row of B than a step takes (Golden Cove server), any number of rows has slices
 #: of up to that share of L2 in place. Only so many rows have larger ones: a copy would take longer than tiles
 #: wait. Of the peak, 384³ has 0.83 in place and 0.89 with a packed B, 300³ 0.90 and 0.90, 768³ 0.83 and 0.93,
@@ -125,14 +126,13 @@ LATE_ROWS = 128
 COPIED_A_L2 = 1 / 4
 
 #: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an element
-#: of B in each pair, DRAM about as long). A tile of 8 rows may have steps that are long enough to prefetch B.
+#: of B in each pair, DRAM about as long).
 STREAMED_ROWS = 8
-#: So few rows stream B once L2 does not hold it, because a step is too short to prefetch for; a few more once
-#: B is larger than that share of L3, or than the second one if its rows share sets of L1
+#: So few rows stream B once L2 does not hold it, because a step is too short to prefetch for. Rows of B that
+#: share sets of L1 are streamed by more: those that are several tiles, where a tile reads pairs of lines
 #: (docs/decisions/059-rows-of-b.md).
 UNFETCHED_ROWS = 3
-STREAMED_B_L3 = 1 / 4
-CROWDED_B_L3 = 1 / 8
+FETCHED_HEIGHTS = (4, 8)
 
 #: Ways of a set of L1 that the rows of a register tile leave to the lines of B and C that pass by.
 PASSING_WAYS = 2
@@ -159,17 +159,19 @@ class InPlaceLimits:
     ----------
     in_place_b : elements of a kc×n slice of B.
     far_b : elements of B, or of a slice of it, that L2 holds.
-    fetched_slice, fetched_b : elements of such a slice where tiles prefetch its rows, and of a B for few
-        rows; 0 without prefetches.
-    fetched_rows : rows that read a B of any size in place if its rows do not share sets of L1; 0 without
+    fetched_slice : elements of such a slice where tiles prefetch its rows; 0 without prefetches.
+    fetched_rows : rows that read a B of any size in place, if its rows do not share sets of L1; 0 without
         prefetches.
     late_slice, late_rows : elements of a larger slice that only so many rows read in place.
     copied_a : elements of an m×kc slice of A for which a B whose lanes are not adjacent is copied one
         micro-panel at a time.
-    streamed_b, crowded_b, streamed_rows : elements of a B from which so few rows stream it; the second, where
-        its rows share sets of L1.
+    streamed_rows : rows that stream a B which L2 does not hold.
+    crowded_above, crowded_streamed : where its rows share sets of L1, more rows than the first stream it, and
+        at most the second.
     in_place_a : elements of an m×kc slice of A whose columns of tiles are computed one after the other.
     few_rows, few_columns : m and n.
+    few_in_one_set : elements; few rows read B in place unless its rows are at multiples of this distance; 0
+        if they always do.
     strip : rows of A that meet all of B before the next ones.
     one_set : elements; lines of B, and of A along a row, at multiples of this distance share one set of L1.
     rows_in_one_set : the same for the rows of a register tile; 0 if the ways of a set hold them all.
@@ -183,16 +185,16 @@ class InPlaceLimits:
     in_place_b: int
     far_b: int
     fetched_slice: int
-    fetched_b: int
     fetched_rows: int
     late_slice: int
     late_rows: int
     copied_a: int
-    streamed_b: int
-    crowded_b: int
     streamed_rows: int
+    crowded_above: int
+    crowded_streamed: int
     in_place_a: int
     few_rows: int
+    few_in_one_set: int
     few_columns: int
     strip: int
     one_set: int
@@ -221,7 +223,6 @@ def in_place_limits(
     Measured in docs/decisions/046-strips-of-a.md, 057-columns-of-a.md, 059-rows-of-b.md and 060-late-l3.md.
     """
     core, l1, isa = machine.core, machine.l1, machine.isa
-    beyond = machine.l3 or machine.l2
     cycles = mr * nr / (instruction.products * isa.rate(instruction))  # of a depth of a tile
     feed = instruction.b.bytes(nr) / cycles
     tiles = max(1, ceil(feed / (STREAM_SHARE * core.l3_bytes_per_cycle)))
@@ -232,26 +233,25 @@ def in_place_limits(
     one_a_step = instruction.in_place and instruction.k == 1
     lanes = isa.lanes(instruction.acc)
     fetches = one_a_step and isa.fetches(mr * nr // lanes)
-    slices = (FETCHED_SLICE_L2 if feed <= core.l3_bytes_per_cycle else LATE_SLICE_L2, FETCHED_SLICE_L2)
+    is_late = feed > core.l3_bytes_per_cycle
+    slices = (LATE_SLICE_L2 if is_late else FETCHED_SLICE_L2, FETCHED_SLICE_L2)
     fetched, late = (int(fetches * slice_l2 * machine.l2.size) // types.b.size for slice_l2 in slices)
-    streamed, crowded = (
-        (int(share * beyond.size) if fetches else machine.l2.size) // types.b.size
-        for share in (STREAMED_B_L3, CROWDED_B_L3)
-    )
+    wide = fetches and types.b.bytes(nr) >= CROWDED_LINES * l1.line
+    heights = FETCHED_HEIGHTS if wide else (UNFETCHED_ROWS, STREAMED_ROWS + 1)
     return InPlaceLimits(
         in_place_b=IN_PLACE_B_L1 * l1.size // types.b.size,
         far_b=machine.l2.size // types.b.size,
         fetched_slice=fetched,
-        fetched_b=int(fetches * FETCHED_B_L3 * beyond.size) // types.b.size,
-        fetched_rows=fetches * (FETCHED_ROWS if feed <= core.l3_bytes_per_cycle else FEW_ROWS),
+        fetched_rows=fetches * (FEW_ROWS if is_late else FETCHED_ROWS),
         late_slice=late,
         late_rows=LATE_ROWS,
         copied_a=int(COPIED_A_L2 * machine.l2.size) // types.a.size,
-        streamed_b=streamed,
-        crowded_b=crowded,
         in_place_a=3 * machine.l2.size // (2 * types.a.size),
-        streamed_rows=STREAMED_ROWS - (one_a_step and isa.fetches(STREAMED_ROWS * nr // lanes)),
-        few_rows=FEW_ROWS,
+        streamed_rows=UNFETCHED_ROWS if fetches else STREAMED_ROWS,
+        crowded_above=heights[0],
+        crowded_streamed=heights[1] - 1,
+        few_rows=CROWDED_ROWS if wide and not is_late else FEW_ROWS,
+        few_in_one_set=0 if wide else max(1, way // types.b.size),
         few_columns=4 * nr,
         strip=tiles * mr,
         one_set=max(1, way // types.b.size),

@@ -139,5 +139,5 @@ def parts_of(node: Expression) -> Iterator[Expression]:
         case Binary(_, left, right):
             yield left
             yield right
-        case Unless(_, value) | TableEntry(_, value):
+        case Unless(_, value) | TableEntry(_, value) | Lead(offset=value):
             yield value

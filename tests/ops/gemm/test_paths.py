@@ -88,8 +88,10 @@ def test_rows_in_few_sets_are_not_read_in_place() -> None:
         paths, n = GemmPaths.of(PROBLEM, ROWS[row]), 4 * way
         assert paths.chosen(Product.contiguous(rows, n - 16, k)) is Path.IN_PLACE
         assert paths.chosen(Product.contiguous(rows, n, k)) is Path.STRIPS
-    assert paths.chosen(Product.contiguous(20, n, 1000)) is Path.IN_PLACE
-    assert paths.chosen(Product.contiguous(20, n, 2000)) is Path.STRIPS
+    assert paths.chosen(Product.contiguous(20, n, 2000)) is Path.IN_PLACE
+    paths = GemmPaths.of(PROBLEM, ROWS["avx2"])  # whose tiles read one line of a row of B
+    assert paths.chosen(Product.contiguous(8, n, 1000)) is Path.STREAMING
+    assert paths.chosen(Product.contiguous(9, n, 1000)) is Path.STRIPS
 
 
 #: Measured on a Zen 3 with A transposed (docs/decisions/057-columns-of-a.md): the faster path, a slower one.
@@ -133,15 +135,22 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (100, 1000, 1000): (Path.IN_PLACE, Path.IN_PLACE),
     (64, 2080, 2080): (Path.STRIPS, Path.IN_PLACE),
     (192, 4128, 4128): (Path.STRIPS, Path.IN_PLACE),
-    (193, 4128, 4128): (Path.STRIPS, Path.STRIPS),
-    (64, 4096, 4096): (Path.STRIPS, Path.STRIPS),  # rows of B in one set of L1
+    (384, 4128, 4128): (Path.STRIPS, Path.IN_PLACE),
+    (385, 4128, 4128): (Path.STRIPS, Path.STRIPS),
+    (24, 4096, 4096): (Path.IN_PLACE, Path.IN_PLACE),  # rows of B in one set of L1
+    (36, 4096, 4096): (Path.STRIPS, Path.IN_PLACE),
+    (37, 4096, 4096): (Path.STRIPS, Path.STRIPS),
     (24, 2080, 20800): (Path.IN_PLACE, Path.IN_PLACE),
     (200, 300, 5000): (Path.STRIPS, Path.IN_PLACE),
-    (7, 1600, 1600): (Path.IN_PLACE, Path.STREAMING),
-    (7, 1300, 1300): (Path.IN_PLACE, Path.IN_PLACE),  # less than a quarter of L3
-    (7, 4096, 512): (Path.IN_PLACE, Path.STREAMING),  # more than an eighth, rows of B in one set
-    (8, 1600, 1600): (Path.IN_PLACE, Path.IN_PLACE),  # whose tiles prefetch rows of B
-    (8, 4096, 4096): (Path.STREAMING, Path.STREAMING),  # more than half of L3, rows of B in one set
+    (3, 1600, 1600): (Path.STREAMING, Path.STREAMING),  # whose tiles prefetch no rows of B
+    (3, 400, 400): (Path.IN_PLACE, Path.IN_PLACE),  # in L2
+    (4, 1600, 1600): (Path.IN_PLACE, Path.IN_PLACE),
+    (7, 1600, 1600): (Path.IN_PLACE, Path.IN_PLACE),
+    (4, 4096, 512): (Path.IN_PLACE, Path.IN_PLACE),  # rows of B in one set, of one tile of rows
+    (5, 4096, 512): (Path.STREAMING, Path.STREAMING),  # of two
+    (7, 4096, 512): (Path.STREAMING, Path.STREAMING),
+    (7, 512, 256): (Path.IN_PLACE, Path.IN_PLACE),  # in L2
+    (8, 4096, 4096): (Path.IN_PLACE, Path.IN_PLACE),
     (1024, 96, 2048): (Path.STRIPS, Path.STRIPS),
 }
 

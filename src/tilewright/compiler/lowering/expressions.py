@@ -78,8 +78,9 @@ class Scope:
                 return int64(value)
             case Name(name):
                 return self.names[name]
-            case Lead(buffer, unit_bytes):
-                address = f.ptrtoint(self.frame.pointers[buffer])
+            case Lead(buffer, unit_bytes, offset):
+                begin = f.mul(self.integer(offset), self.dtype(buffer).size)
+                address = f.ptrtoint(f.at(self.frame.pointers[buffer], begin))
                 lead_bytes = f.and_(f.sub(int64(0), address), int64(unit_bytes - 1))
                 return f.ashr(lead_bytes, int64(self.dtype(buffer).size.bit_length() - 1))
             case TableEntry(buffer, index):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tilewright.compiler.lowering.expressions import Scope
 from tilewright.ir.expressions import Constant, FirstElse, Scalar, upper_bound
 from tilewright.ir.nodes import Finish, Program, Slice, TileEpilogue, TileForm, TileMatmul, sums_type
-from tilewright.llvm.values import INT64, Value
+from tilewright.ir.trace import names_in
+from tilewright.llvm.values import INT64, Value, int64
 from tilewright.machine.isa import MATRIX_MULTIPLY, Broadcast
 from tilewright.machine.machine import Machine
 from tilewright.micro.tiles.dispatch import Dispatch
@@ -123,6 +124,9 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         if one.operand is not None:
             window = scope.window(one.operand)
             operands |= {f"step{number}": window.pointer, f"step{number}_row": window.row}
+    new = _reads_first(node, kernel, scope)
+    if new is not None:
+        operands["new"] = new
     strides = TileStrides(a.row.known, a_depth.known, b_depth.known, c.column.known)
     if kernel.walks_ahead:  # addresses of operands loaded ahead are constants beside few pointers
         strides = TileStrides(a_depth=a_depth.known, b_depth=b_depth.known)
@@ -140,6 +144,7 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         prefetch_bytes=0 if fetched is None else scope.dtype(fetched.buffer).size,
         finish=_step_accesses(node.finish),
         padded=node.padded and not kernel.instruction.is_matrix_engine,
+        fetches=new is not None,
     )
     module = scope.f.module
     dispatch = Dispatch(kernel, signature, quick=module.quick)
@@ -148,6 +153,20 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         dispatch.emit_call(scope.f, operands)
     else:
         scope.f.call(dispatch.emit_whole(module), signature.arguments(EntryPoint.ONE_HEIGHT, operands))
+
+
+def _reads_first(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> Value | None:
+    """Whether this is the first tile to read its rows of B; None if tiles do not prefetch them.
+
+    The innermost loop goes over rows of C where B's place does not depend on it. Rows of a panel are
+    adjacent, so that hardware prefetches them.
+    """
+    if isinstance(node.b.strides[1], Constant) or not kernel.fetches(node.tile.mr * kernel.vectors):
+        return None
+    axis = next(reversed(scope.begins), None)
+    if axis is None or axis in names_in(node.b.offset):
+        return int64(1)
+    return scope.f.zext(scope.at_first(axis), INT64)
 
 
 def _depth_step(scope: Scope, window: Slice, depth: Value, kernel: MicroKernel) -> Value:
@@ -200,6 +219,7 @@ def _inline(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         None if node.alpha == Scalar(1.0) else scope.scalar(node.alpha, kernel.acc),
         None if node.beta == Scalar(0.0) else scope.scalar(node.beta, kernel.acc),
     )
+    new = _reads_first(node, kernel, scope)
     call = TileCall(
         columns,
         depth,
@@ -212,6 +232,7 @@ def _inline(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         # With a long depth, C arrives while the last of it is multiplied.
         prefetch=Prefetch(c.pointer, c.row, kernel.c.size) if depth.known is None else None,
         carry=_carry(node, scope),
+        new=None if new is None else scope.f.icmp("!=", new, 0),
         most_depth=upper_bound(node.depth),
     )
     if node.carry is None:  # else C is added once, together with the last sums

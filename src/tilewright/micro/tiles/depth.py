@@ -21,7 +21,16 @@ PREFETCH_DEPTH = 64
 #: Rows of B in place are prefetched so many cycles of multiply-adds before their use: each is a line or a few
 #: of its own, which no prefetcher follows where rows are long. A busy L3 takes as long, 80 ns at 4 GHz
 #: (docs/decisions/059-rows-of-b.md).
-CYCLES_AHEAD = 320
+CYCLES_AHEAD = 640
+#: Rows at multiples of this distance fall into two sets of L1, where lines on their way would evict each
+#: other: they are prefetched into L2, and earlier.
+CROWDED_BYTES = 1024
+CROWDED_CYCLES_AHEAD = 960
+#: At most so many rows ahead: three lines of each are a third of the smallest L1 of 48 KiB.
+ROWS_AHEAD = 80
+
+#: LLVM's localities of a prefetch.
+L1, L2 = 3, 2
 
 #: Tiles up to this height address all rows of A from one pointer; taller ones have one pointer per 8 rows.
 ROWS_OF_ONE_POINTER = 14
@@ -54,14 +63,29 @@ class RowPointers(NamedTuple):
     rows: list[tuple[int, Value]]
 
 
+class _Fetch(NamedTuple):
+    """Which row of B a step prefetches: so many bytes behind its own; into L2 if rows are crowded in L1.
+
+    None if the tile is not the first to read these rows, which is known at run time.
+    """
+
+    new: Value
+    ahead: Value
+    crowded: Value | None
+
+
 class _DepthLoop(NamedTuple):
-    """The loop over one product: the part and its call, depths in steps of the instruction."""
+    """The loop over one product: the part and its call, depths in steps of the instruction.
+
+    With `fetch`, each step prefetches a row of B.
+    """
 
     f: Function
     part: TilePart
     call: TileCall
     pointers: RowPointers
     masks: list[Value | None]
+    fetch: _Fetch | None
 
 
 class DepthLoops(ABC):
@@ -145,14 +169,20 @@ class DepthLoops(ABC):
     ) -> _DepthLoop:
         """The loop over the depth of a call, whose depth becomes one in steps."""
         steps = call.depth if self.instruction.k == 1 else f.ceildiv(call.depth, int64(self.instruction.k))
-        return _DepthLoop(f, part, call._replace(depth=steps), self._row_pointers(f, call, part.rows), masks)
+        return self._depth_loop(f, part, call._replace(depth=steps), masks)
 
     def loop_rest(
         self, f: Function, part: TilePart, call: TileCall, span: tuple[Value, Value], state: list[Value]
     ) -> list[Value]:
         """Steps that another loop has left: pointers of A and of B, and accumulators, after them."""
-        walk = _DepthLoop(f, part, call, self._row_pointers(f, call, part.rows), [None] * len(part.widths))
+        walk = self._depth_loop(f, part, call, [None] * len(part.widths))
         return self.loop_span(walk, (*span, 1), state)
+
+    def _depth_loop(
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None]
+    ) -> _DepthLoop:
+        fetch = self._fetch_of(f, part, call)
+        return _DepthLoop(f, part, call, self._row_pointers(f, call, part.rows), masks, fetch)
 
     def _unroll(self, part: TilePart, depth: int) -> int:
         """Depths unrolled per iteration; one if few registers are free for early loads."""
@@ -236,24 +266,48 @@ class DepthLoops(ABC):
         groups = len(pointers.bases)
         bases, b, acc = state[:groups], state[groups], state[groups + 1 :]
         rows = [f.at(bases[group], step) for group, step in pointers.rows]
-        if self._fetches_b(walk):
-            self._prefetch_b(walk, b)
+        if walk.fetch is not None:
+            self._prefetch_b(walk, walk.fetch, b)
         following = self.depth_step(f, walk.part, rows, b, walk.masks, acc, fresh=walk.call.update.added)
         a_bytes, b_bytes = self.step_bytes(f, walk.call)
         return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
 
-    def _fetches_b(self, walk: _DepthLoop) -> bool:
-        """Whether a part prefetches rows of B: in place, one a step, for tiles of many columns and steps."""
-        one_a_step = not self.b.packed and self.instruction.k == 1
-        return one_a_step and walk.call.depth.known is None and self.isa.fetches(walk.part.fmas)
+    def fetches(self, fmas: int) -> bool:
+        """Whether tiles of so many multiply-adds a step have time to prefetch a row of a B in place."""
+        return not self.b.packed and self.instruction.k == 1 and self.isa.fetches(fmas)
 
-    def _prefetch_b(self, walk: _DepthLoop, b: Value) -> None:
+    def _fetch_of(self, f: Function, part: TilePart, call: TileCall) -> _Fetch | None:
+        """Which rows of B a part prefetches, if any."""
+        if call.new is None or call.depth.known is not None or not self.fetches(part.fmas):
+            return None
+        row_bytes = self.step_bytes(f, call)[1]
+        rate = self.isa.rate(self.instruction) / part.fmas
+        near, far = (
+            int64(min(ceil(cycles * rate), ROWS_AHEAD)) for cycles in (CYCLES_AHEAD, CROWDED_CYCLES_AHEAD)
+        )
+        if sum(part.widths) * self.b.dtype.size <= CACHE_LINE:
+            return _Fetch(call.new, f.freeze(f.mul(row_bytes, near)), None)
+        crowded = f.icmp("==", f.and_(row_bytes, int64(CROWDED_BYTES - 1)), 0)
+        return _Fetch(call.new, f.freeze(f.mul(row_bytes, f.select(crowded, far, near))), crowded)
+
+    def _prefetch_b(self, walk: _DepthLoop, fetch: _Fetch, b: Value) -> None:
         """Prefetches a later row of B, up to the line in which it ends if it does not begin with a line."""
         f, size = walk.f, sum(walk.part.widths) * self.b.dtype.size
-        steps = ceil(CYCLES_AHEAD * self.isa.rate(self.instruction) / walk.part.fmas)
-        later = f.at(b, f.mul(self.step_bytes(f, walk.call)[1], steps))
-        for place in (*range(0, size, CACHE_LINE), size - 1):
-            f.prefetch(f.at(later, place), write=False, locality=3)
+
+        def into(locality: int) -> None:
+            later = f.at(b, fetch.ahead)
+            for place in (*range(0, size, CACHE_LINE), size - 1):
+                f.prefetch(f.at(later, place), write=False, locality=locality)
+
+        with f.when(fetch.new):
+            if fetch.crowded is None:
+                into(L1)
+                return
+            with f.branch(fetch.crowded) as (then, otherwise):
+                with then:
+                    into(L2)
+                with otherwise:
+                    into(L1)
 
     def _row_pointers(self, f: Function, call: TileCall, rows: int) -> RowPointers:
         """Addresses of the rows of A: frozen odd multiples of the stride, times 1, 2, 4 or 8.

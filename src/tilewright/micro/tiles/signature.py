@@ -59,6 +59,8 @@ class TileSignature(NamedTuple):
     prefetch_bytes : size of an element of what is prefetched in place of C; 0 where C is.
     finish : steps on whole tiles, in registers.
     padded : A and B have all rows and columns of the tile; those that C lacks repeat the last ones.
+    fetches : a parameter says whether tiles prefetch rows of B, which they do where they are the first to
+        read them.
     """
 
     strides: TileStrides = TileStrides()
@@ -68,6 +70,7 @@ class TileSignature(NamedTuple):
     prefetch_bytes: int = 0
     finish: tuple[StepAccess, ...] = ()
     padded: bool = False
+    fetches: bool = False
 
     @property
     def suffix(self) -> str:
@@ -76,7 +79,7 @@ class TileSignature(NamedTuple):
         weights = "_scaled" * self.weights.scales + "_zeros" * self.weights.zeros
         fetched = f"_fetch{self.prefetch_bytes}" if self.prefetch_bytes else ""
         marks = f"{'_pairs' * self.pairs}{'_carry' * self.carries}{weights}{fetched}{'_padded' * self.padded}"
-        return f"{strides}{marks}{steps_name(self.finish)}"
+        return f"{strides}{marks}{'_new' * self.fetches}{steps_name(self.finish)}"
 
     @property
     def step_operands(self) -> list[int]:
@@ -148,5 +151,6 @@ _PARAMETERS = (
     _Parameter("zero", POINTER, lambda signature: signature.weights.zeros),
     _Parameter("ahead", POINTER, _prefetches),
     _Parameter("ahead_row", INT64, _prefetches),
+    _Parameter("new", INT64, lambda signature: signature.fetches),
     _Parameter("left", INT64, lambda signature: signature.padded, EntryPoint.ONE_HEIGHT),
 )

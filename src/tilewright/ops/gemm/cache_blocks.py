@@ -21,6 +21,7 @@ from tilewright.ir.expressions import (
 )
 from tilewright.ir.nodes import Let, Loop, Slice, Statement
 from tilewright.ir.primitives.prefetch import PrefetchRows
+from tilewright.machine.isa import Edge
 from tilewright.machine.machine import CACHE_LINE
 from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, depth_unit
 from tilewright.macro.partition import (
@@ -59,7 +60,8 @@ def tiling(nest: Nest) -> tuple[Statement, ...]:
     if nest.carries:
         nest = beside_column(nest)
     readable = (*ones(nest.sizes.cs_b), *nest.whole_tile())
-    nest = replace(nest, first_row=Name("ib"))
+    lined = nest.in_place and nest.edge is Edge.MASK and nest.shift() != Constant(0)
+    nest = replace(nest, first_row=Name("ib"), by_lines=lined)
     return walk_columns(
         nest, nest.column((AllOf(readable),) if readable else ()) if nest.in_place else nest.column_copied()
     )
@@ -71,9 +73,11 @@ def walk_columns(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, 
     jb, jn = Name("jb"), Name("jn")
     area = minimum(Name("mb"), sizes.m) * step
     body = (nest.depth_loop_of_task(area, *column),) if nest.carries else column
-    inside = Loop("j", jb, minimum(jb + jn, sizes.n), Constant(step), body)
+    shift: Expression = Name("shift") if nest.by_lines else Constant(0)
+    inside = Loop("j", jb + shift, minimum(jb + jn + shift, sizes.n), Constant(step), body)
     rows = parallel("ib", Constant(0), sizes.m, Name("mb"), inside)
-    walk = parallel("jb", Constant(0), sizes.n, jn, rows)
+    columns = sizes.n - shift
+    walk = parallel("jb", Constant(0), columns, jn, rows)
     # Rows are cut where columns are too few; each task copies columns of a B that is not read in place.
     copied: ExpressionLike = int(not nest.in_place)
     if nest.in_place:
@@ -86,11 +90,13 @@ def walk_columns(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, 
         """Multiply-adds of m rows; each element that is read or written counts as `MOVED_WORK` of them."""
         return (m + MOVED_WORK) * (sizes.n + MOVED_WORK) * (Name("kc") + MOVED_WORK)
 
-    down = ceildiv(bounded(tasks(THREAD_TASKS), work(sizes.m)), maximum(ceildiv(sizes.n, jn), 1))
+    down = ceildiv(bounded(tasks(THREAD_TASKS), work(sizes.m)), maximum(ceildiv(columns, jn), 1))
     lets = (
-        Let("jn", share(sizes.n, step, bounded(tasks(COLUMN_TASKS), work(minimum(sizes.m, least))))),
+        Let("jn", share(columns, step, bounded(tasks(COLUMN_TASKS), work(minimum(sizes.m, least))))),
         Let("mb", maximum(share(sizes.m, nest.tile.mr, down), least)),
     )
+    if nest.by_lines:
+        lets = (Let("shift", nest.shift()), *lets)
     return (*lets, walk if nest.carries else nest.depth_loop(walk))
 
 

@@ -24,7 +24,7 @@ from tilewright.ir.nodes import (
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking
-from tilewright.macro.cost import STREAMED_ROWS, UNFETCHED_ROWS, InPlaceLimits, in_place_limits
+from tilewright.macro.cost import STREAMED_ROWS, InPlaceLimits, in_place_limits
 from tilewright.macro.prediction import Path
 from tilewright.macro.tuned import tuned_limits
 from tilewright.ops.gemm.cache_blocks import (
@@ -108,7 +108,6 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
     Of few rows, B whose lanes are not adjacent is copied, one micro-panel at a time.
     """
     sizes = nest.sizes
-    few = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
     small = Compare(Relation.LE, sizes.n * Name("kc"), Constant(limits.in_place_b))
     spread = Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, limits.one_set))
     held = (Compare(Relation.LE, sizes.m, Constant(SUMS_ROWS)),) if nest.carries else ()
@@ -119,7 +118,7 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
         small_b = (small, spread, *ones(sizes.cs_b))
         # Lines of few sets evict each other before the next rows meet them.
         kinds = _columns_near(nest, limits)
-        seldom = tuple(_few_in_place(nest, limits, few, spread))
+        seldom = tuple(_few_in_place(nest, limits))
         places = (small_b, *_fetched_b(nest, limits))
         choices = (
             *seldom,
@@ -167,17 +166,17 @@ def _copied_b(nest: Nest, limits: InPlaceLimits, spread: Compare) -> Iterator[tu
         yield held, spread, Compare(Relation.LT, Constant(1), sizes.cs_b)
 
 
-def _few_in_place(
-    nest: Nest, limits: InPlaceLimits, few: Compare, spread: Compare
-) -> Iterator[tuple[Compare, ...]]:
-    """Alternatives under which B is in place because few rows read it; `spread`, it has room in L1."""
+def _few_in_place(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
+    """Alternatives under which B is in place because few rows read it."""
     sizes = nest.sizes
-    if not limits.fetched_b:
-        yield few, spread
-        return
-    yield few, Compare(Relation.LE, sizes.n * sizes.k, Constant(limits.fetched_b))
-    if sizes.cs_b != Constant(1):  # copied, one micro-panel at a time
-        yield few, spread, Compare(Relation.LT, Constant(1), sizes.cs_b)
+    few = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
+    if not limits.few_in_one_set:
+        yield few, *ones(sizes.cs_b)
+        if sizes.cs_b == Constant(1):
+            return
+    spread = Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, limits.few_in_one_set or limits.one_set))
+    copied = () if limits.few_in_one_set else (Compare(Relation.LT, Constant(1), sizes.cs_b),)
+    yield few, spread, *copied  # copied, one micro-panel at a time, where its lanes are not adjacent
 
 
 def _strips(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:
@@ -335,20 +334,12 @@ def _tall_tiles(
 
 def _far(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
     """Alternatives under which a B for few rows is so far away that it is read in order."""
-    sizes = nest.sizes
-    streamed, crowded = (max(limits.far_b, most) for most in (limits.streamed_b, limits.crowded_b))
-    # By the elements of B, the most rows: for any distance of its rows, and where they share sets of L1.
-    at_any: dict[int, int] = {limits.far_b: UNFETCHED_ROWS, streamed: limits.streamed_rows}
-    in_few_sets: dict[int, int] = {}
-    if crowded < streamed:
-        in_few_sets[crowded] = limits.streamed_rows
-    if limits.streamed_rows < STREAMED_ROWS:  # the tiles of more rows prefetch
-        in_few_sets[max(limits.far_b, limits.fetched_b)] = STREAMED_ROWS
-    share_sets = _rows_of_b(nest, limits, Relation.EQ)
-    for most_rows, others in ((at_any, ()), (in_few_sets, (share_sets,))):
-        for most, rows in most_rows.items():
-            far = Compare(Relation.LT, Constant(most), sizes.n * sizes.k)
-            yield Compare(Relation.LE, sizes.m, Constant(rows)), far, *others
+    m, far = nest.sizes.m, Compare(Relation.LT, Constant(limits.far_b), nest.sizes.n * nest.sizes.k)
+    yield Compare(Relation.LE, m, Constant(limits.streamed_rows)), far
+    if limits.streamed_rows < limits.crowded_streamed:
+        above = Compare(Relation.LT, Constant(limits.crowded_above), m)
+        most = Compare(Relation.LE, m, Constant(limits.crowded_streamed))
+        yield above, most, far, _rows_of_b(nest, limits, Relation.EQ)
 
 
 def _auto(nest: Nest, limits: InPlaceLimits, isa: Isa, only: Path | None) -> tuple[Statement, ...]:

@@ -12,6 +12,7 @@ from tilewright.ir.expressions import (
     Expression,
     ExpressionLike,
     FirstElse,
+    Lead,
     Name,
     Relation,
     Scalar,
@@ -38,6 +39,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.ir.primitives.budget import Spend
 from tilewright.machine.isa import Edge, TileFma
+from tilewright.machine.machine import CACHE_LINE
 from tilewright.macro.blocking import Blocking
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.records import dataclass
@@ -48,6 +50,9 @@ from tilewright.spec.weights import Elements, Weights
 
 #: Run-time parameters of every GEMM program besides its sizes and strides.
 SCALARS = ("alpha", "beta")
+
+#: Columns of tiles from which on an in-place B is walked by its lines: the first column is a narrow one more.
+LINED_TILES = 16
 
 
 @dataclass(frozen=True)
@@ -251,6 +256,7 @@ class Nest:
     steps: NestEpilogue = NestEpilogue()
     strip: int = 0  # rows of A that are read in place for all columns; 0 where A is packed
     first_row: Expression | None = None  # of the rows that a task walks, mb of them; or else all
+    by_lines: bool = False  # columns of tiles begin `shift` columns before a multiple of the step
 
     @property
     def tile(self) -> Tile:
@@ -297,6 +303,30 @@ class Nest:
             Compare(Relation.EQ, roundup(k, self.instruction.k), k),
         )
 
+    @property
+    def tile_column(self) -> Expression:
+        """The first column of the tile."""
+        return maximum(Name("j"), 0) if self.by_lines else Name("j")
+
+    @property
+    def tile_columns(self) -> Expression:
+        """The columns of the tile: fewer in the last one, and in the first one where `by_lines`."""
+        if not self.by_lines:
+            return minimum(self.columns_step, self.sizes.n - Name("j"))
+        return minimum(Name("j") + self.columns_step, self.sizes.n) - self.tile_column
+
+    def shift(self) -> Expression:
+        """Where the first column of tiles begins, at most 0: the second one then begins with a line of B.
+
+        Zero where rows of B begin at different places of a line, and where columns are few.
+        """
+        n, rows, size = self.sizes.n, self.sizes.rs_b, self.types.b.size
+        line = CACHE_LINE // size
+        lead = Lead(self.b, CACHE_LINE)
+        alike = Constant(1) - minimum(roundup(rows, line) - rows, 1)
+        many = minimum(maximum(n - (LINED_TILES * self.columns_step - 1), 0), 1)
+        return (lead - minimum(lead, 1) * self.columns_step) * alike * many
+
     def panel_depth(self) -> Expression:
         """Depths of a packed panel: whole steps of the instruction."""
         return roundup(Name("depth") * self.parts, self.instruction.k)
@@ -307,7 +337,7 @@ class Nest:
 
     def c_tile(self) -> Slice:
         """The register tile of C at (i, j)."""
-        sizes, i, j, parts = self.sizes, Name("i"), Name("j"), self.parts
+        sizes, i, j, parts = self.sizes, Name("i"), self.tile_column, self.parts
         if "c" in self.packed:
             # Tile (q, t) is number q·N1 + t: the tiles before it hold i rows of all N1·nr columns, and j
             # columns of mr rows.
@@ -331,8 +361,8 @@ class Nest:
             alpha=Scalar("alpha"),
             beta=Scalar("beta") if self.sums else FirstElse("pc", Scalar("beta"), Scalar(1.0)),
             carry=Carry(self.sums, "pc") if self.sums else None,
-            groups=self.groups(Name("j")),
-            finish=self.steps.at(i, Name("j"), "pc"),
+            groups=self.groups(self.tile_column),
+            finish=self.steps.at(i, self.tile_column, "pc"),
             sums=self.types.chosen,
         )
 
@@ -347,7 +377,7 @@ class Nest:
     def b_in_place(self) -> Slice:
         """B at column j and depth pc; its columns are adjacent."""
         sizes = self.sizes
-        return Slice(self.b, Name("j") + Name("pc") * sizes.rs_b, (Constant(1), sizes.rs_b))
+        return Slice(self.b, self.tile_column + Name("pc") * sizes.rs_b, (Constant(1), sizes.rs_b))
 
     def a_panel(self, first: Expression | None = None) -> Slice:
         """The micro-panel of A that holds row i, at depth pc; packing began with row ic, or `first`."""
@@ -451,21 +481,18 @@ class Nest:
     def column_copied(self) -> tuple[Statement, ...]:
         """The column of tiles at j, A in place, B copied into a micro-panel first."""
         one = self._b_panel_at("b_panel", Constant(0))
-        return (replace(self.pack_b(Name("j"), self._columns()), destination=one), self._rows(one))
+        return (replace(self.pack_b(self.tile_column, self.tile_columns), destination=one), self._rows(one))
 
     def column_packed(self) -> tuple[Statement, ...]:
         """The column of tiles at j, A in place, B in the panels of a packed operand."""
         return (self._rows(self.b_panel()),)
-
-    def _columns(self) -> Expression:
-        return minimum(self.columns_step, self.sizes.n - Name("j"))
 
     def _rows(self, b: Slice) -> Loop:
         first: Expression = Constant(0)
         end = self.sizes.m
         if self.first_row is not None:
             first, end = self.first_row, minimum(self.first_row + Name("mb"), end)
-        body = (self.matmul(self.a_in_place(), b, self._columns()),)
+        body = (self.matmul(self.a_in_place(), b, self.tile_columns),)
         return Loop("i", first, end, Constant(self.tile.mr), body)
 
     def depth_loop(self, *body: Statement) -> Loop:

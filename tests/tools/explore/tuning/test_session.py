@@ -25,7 +25,7 @@ from tilewright.tools.explore.tuning.session import Outcome, Recorded, Session, 
 from tilewright.tools.explore.tuning.timer import KernelTimer
 
 F32, F64 = ProductTypes.parse("f32"), ProductTypes.parse("f64")
-#: A tile of 12x32 with strips of 24 rows and blocks of 60, nc of 2048, 24 few rows.
+#: A tile of 12x32 with strips of 24 rows and blocks of 60, nc of 2048, 36 few rows.
 ZEN5 = find_machine("znver5")
 FASTER: Mapping[tuple[str, int], float] = {("strip", 48): 1.1, ("few_rows", 48): 1.2, ("few_rows", 72): 1.3}
 
@@ -66,7 +66,7 @@ def test_winners_are_kept_and_others_leave_the_models_choice(file: TuningFile) -
         assert (stays.gain, stays.low, stays.high) == (1.0, 1.0, 1.0)
         assert stays.rounds >= FEWEST_ROUNDS
     assert finding(outcomes, "few columns").rounds == 0  # nothing to choose
-    constants = (TunedConstant("few_rows", 24, 72), TunedConstant("strip", 24, 48))
+    constants = (TunedConstant("few_rows", 36, 72), TunedConstant("strip", 24, 48))
     assert tunings_of(file.load()) == (Tuning("f32", constants),)
 
 

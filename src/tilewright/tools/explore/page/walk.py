@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tilewright.compiler.example import Example, View
 from tilewright.errors import InvalidTileIr
-from tilewright.ir.expressions import Constant, Expression, Lead, TableEntry
+from tilewright.ir.expressions import Constant, Expression, TableEntry
 from tilewright.ir.interpret import Interpreter
 from tilewright.ir.nodes import (
     If,
@@ -103,8 +103,8 @@ class _Walker(Interpreter):
         self._sizes: dict[int, int] = {}
 
     def integer(self, node: Expression, names: Mapping[str, int]) -> int:
-        """As for `Interpreter`; every buffer is aligned, and flags that a run sets are 0."""
-        if isinstance(node, Lead) or (isinstance(node, TableEntry) and node.buffer not in self.buffers):
+        """As for `Interpreter`; flags that a run sets are 0."""
+        if isinstance(node, TableEntry) and node.buffer not in self.buffers:
             return 0
         return super().integer(node, names)
 

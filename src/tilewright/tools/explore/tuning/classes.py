@@ -271,7 +271,8 @@ def _tall_near_in_place(now: Situation) -> Sequence[Shape]:
 
 def _few_rows(now: Situation) -> Sequence[Shape]:
     third = max(1, now.limits.few_rows // 3)
-    return [Shape(third * count, 1000, 1000) for count in (1, 2, 3, 4, 6, 9)]
+    # Their rows are a multiple of half a way of L1 apart, where other limits do not decide.
+    return [Shape(third * count, 1536, 1000) for count in (1, 2, 3, 4, 6, 9)]
 
 
 def _few_columns(now: Situation) -> Sequence[Shape]:
