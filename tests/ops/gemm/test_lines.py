@@ -13,6 +13,7 @@ from tilewright.ops.gemm.kernel import GemmKernel
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import LINED_TILES
 from tilewright.spec.dtype import parse_dtype
+from tilewright.spec.problem import Layout
 
 LINE = 64
 #: Columns of the widest tile of any row are half of this, in lines.
@@ -22,8 +23,8 @@ COLUMNS = 2 * LINED_TILES * 64
 @cache
 def kernel(dtype: str, layout: str) -> GemmKernel:
     """Any sizes; with C of columns, B has the role of A."""
-    layouts = {"a": layout, "b": layout, "c": layout}
-    found = tw.compile(Gemm(dtype=dtype, strategy="tiling", **layouts))
+    one, lay = parse_dtype(dtype), Layout(layout)
+    found = tw.compile(Gemm(dtype=one, a=lay, b=lay, c=lay, strategy="tiling"))
     assert isinstance(found, GemmKernel)
     return found
 

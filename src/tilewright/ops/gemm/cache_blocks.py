@@ -95,9 +95,8 @@ def walk_columns(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, 
         Let("jn", share(columns, step, bounded(tasks(COLUMN_TASKS), work(minimum(sizes.m, least))))),
         Let("mb", maximum(share(sizes.m, nest.tile.mr, down), least)),
     )
-    if nest.by_lines:
-        lets = (Let("shift", nest.shift()), *lets)
-    return (*lets, walk if nest.carries else nest.depth_loop(walk))
+    shifted = (Let("shift", nest.shift()),) if nest.by_lines else ()
+    return (*shifted, *lets, walk if nest.carries else nest.depth_loop(walk))
 
 
 def packing(nest: Nest, strip: int = 0) -> tuple[Statement, ...]:
