@@ -106,12 +106,15 @@ FEW_ROWS = 24
 #: many times L2, for as many rows as leave A and C near (200x1000x1000 of float32 with 1 MiB).
 FETCHED_SLICE_L2 = 2
 #: Up to so many rows have a B of any size in place: a copy would cost more than the wait for rows that are
-#: prefetched. The second where rows of B share sets of L1 and a tile reads whole pairs of lines of them. Of
-#: the peak of a Zen 5, in place and in strips: 12x2080x2080 0.83 and 0.41, 64x2080x2080 0.88 and 0.68,
-#: 256x4128x4128 0.91 and 0.83, 384x4128x4128 0.87 and 0.87; 36x4096x4096 0.59 and 0.53, 48x2048x2048 0.58 and
-#: 0.62. With AVX2, whose tiles read one line of a row, 12x1024x1024 has 0.50 and 0.68.
+#: prefetched. Fewer where every fourth row of B shares a set of L1 (multiples of a KiB) or every second one,
+#: and only if a tile reads pairs of lines of each. Of the peak of a Zen 5, in place and in strips:
+#: 12x2080x2080 0.83 and 0.41, 64x2080x2080 0.88 and 0.68, 256x4128x4128 0.91 and 0.83, 384x4128x4128 0.87 and
+#: 0.87; 128x1280x1024 0.95 and 0.89, 256x768x1024 0.85 and 0.92; 36x4096x4096 0.59 and 0.53, 48x2048x2048 0.58
+#: and 0.62. With AVX2, whose tiles read one line of a row, 128x1280x1024 has 0.82 and 0.92, 12x1024x1024 0.50
+#: and 0.68.
 FETCHED_ROWS = 384
-CROWDED_ROWS = 36
+CROWDED_ROWS = 128
+FEW_FETCHED_ROWS = 36
 CROWDED_LINES = 2
 #: Where L3 needs longer for a row of B than a step takes (Golden Cove server), any number of rows has slices
 #: of up to that share of L2 in place. Only so many rows have larger ones: a copy would take longer than tiles
@@ -160,8 +163,8 @@ class InPlaceLimits:
     in_place_b : elements of a kc×n slice of B.
     far_b : elements of B, or of a slice of it, that L2 holds.
     fetched_slice : elements of such a slice where tiles prefetch its rows; 0 without prefetches.
-    fetched_rows : rows that read a B of any size in place, if its rows do not share sets of L1; 0 without
-        prefetches.
+    fetched_rows, crowded_rows : rows that read a B of any size in place, if its rows do not share sets of L1;
+        the second, if each of four shares one. 0 without prefetches.
     late_slice, late_rows : elements of a larger slice that only so many rows read in place.
     copied_a : elements of an m×kc slice of A for which a B whose lanes are not adjacent is copied one
         micro-panel at a time.
@@ -186,6 +189,7 @@ class InPlaceLimits:
     far_b: int
     fetched_slice: int
     fetched_rows: int
+    crowded_rows: int
     late_slice: int
     late_rows: int
     copied_a: int
@@ -243,6 +247,7 @@ def in_place_limits(
         far_b=machine.l2.size // types.b.size,
         fetched_slice=fetched,
         fetched_rows=fetches * (FEW_ROWS if is_late else FETCHED_ROWS),
+        crowded_rows=wide * (FEW_ROWS if is_late else CROWDED_ROWS),
         late_slice=late,
         late_rows=LATE_ROWS,
         copied_a=int(COPIED_A_L2 * machine.l2.size) // types.a.size,
@@ -250,7 +255,7 @@ def in_place_limits(
         streamed_rows=UNFETCHED_ROWS if fetches else STREAMED_ROWS,
         crowded_above=heights[0],
         crowded_streamed=heights[1] - 1,
-        few_rows=CROWDED_ROWS if wide and not is_late else FEW_ROWS,
+        few_rows=FEW_FETCHED_ROWS if wide and not is_late else FEW_ROWS,
         few_in_one_set=0 if wide else max(1, way // types.b.size),
         few_columns=4 * nr,
         strip=tiles * mr,

@@ -151,6 +151,10 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (7, 4096, 512): (Path.STREAMING, Path.STREAMING),
     (7, 512, 256): (Path.IN_PLACE, Path.IN_PLACE),  # in L2
     (8, 4096, 4096): (Path.IN_PLACE, Path.IN_PLACE),
+    (256, 256, 4096): (Path.STRIPS, Path.STRIPS),  # rows of B in four sets
+    (256, 272, 4096): (Path.STRIPS, Path.IN_PLACE),
+    (128, 1280, 1024): (Path.STRIPS, Path.IN_PLACE),  # in four sets, fewer rows
+    (129, 1280, 1024): (Path.STRIPS, Path.STRIPS),
     (1024, 96, 2048): (Path.STRIPS, Path.STRIPS),
 }
 

@@ -65,6 +65,9 @@ SELDOM_PANELS = 2
 #: Vectors of lines from which on few rows transpose them in registers.
 LINES_OF_ROWS = 2
 
+#: Rows of B that are multiples of this part of a way of L1 apart fall into as many sets.
+HALF, QUARTER = 2, 4
+
 #: Few columns need lanes to spare, more lines and some depths: f32 of 64x4x64 has 0.24 of the peak in place
 #: and 0.29 so, 37x6x90 0.31 and 0.29, 48x8x48 0.39 and 0.36, f64 of 100x4x100 0.59 and 0.56, 4000x10x64 0.66
 #: and 0.71 (Zen 4).
@@ -131,25 +134,26 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
     return AnyOf(tuple(AllOf((choice, *always)) for choice in _converting(nest, limits)))
 
 
-def _rows_of_b(nest: Nest, limits: InPlaceLimits, relation: Relation) -> Compare:
-    """Whether rows of B spread over the sets of L1 (LT), or fall into two at most (EQ)."""
+def _rows_of_b(nest: Nest, limits: InPlaceLimits, relation: Relation, part: int = HALF) -> Compare:
+    """Whether rows of B are multiples of a part of a way of L1 apart (EQ), or spread over more sets (LT)."""
     rows = nest.sizes.rs_b
-    return Compare(relation, rows, roundup(rows, max(1, limits.one_set // 2)))
+    return Compare(relation, rows, roundup(rows, max(1, limits.one_set // part)))
 
 
 def _fetched_rows(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
     """Conditions of a B of any size, whose rows tiles prefetch, while L2 keeps a slice of A."""
     sizes = nest.sizes
-    if limits.fetched_rows:
-        rows = Compare(Relation.LE, sizes.m, Constant(limits.fetched_rows))
-        held = Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.in_place_a))
-        yield rows, held, _rows_of_b(nest, limits, Relation.LT), *ones(sizes.cs_b)
+    held = Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.in_place_a))
+    for most, part in ((limits.fetched_rows, QUARTER), (limits.crowded_rows, HALF)):
+        if most:
+            rows = Compare(Relation.LE, sizes.m, Constant(most))
+            yield rows, held, _rows_of_b(nest, limits, Relation.LT, part), *ones(sizes.cs_b)
 
 
 def _fetched_b(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
     """Conditions of a larger slice of B, whose rows tiles prefetch."""
     sizes = nest.sizes
-    spread = _rows_of_b(nest, limits, Relation.LT)
+    spread = _rows_of_b(nest, limits, Relation.LT, QUARTER)
     rows = Compare(Relation.LE, sizes.m, Constant(limits.late_rows))
     slices = {limits.late_slice: (rows,), limits.fetched_slice: ()}  # the same slice once, for any rows
     for most, others in slices.items():
