@@ -98,6 +98,12 @@ def rows_held(stride_bytes: int, cache: Cache) -> int:
 #: Up to this many times L1 that costs less than the copy (200x200 of float32 with 32 KiB; 256x256 more).
 IN_PLACE_B_L1 = 4
 
+#: Where L1 holds B, and that share of the last cache A and C, both stay in place for any number of rows: columns
+#: of tiles have less to do between tiles than strips of A. Of the peak of a Zen 5, in place and in strips:
+#: 16384x48x96 0.88 and 0.83, 20000x64x64 0.94 and 0.86, 10000x100x100 0.82 and 0.80; with AVX2 0.98 and 0.92, 0.97
+#: and 0.90, 0.91 and 0.88. From memory, A is read once for each column of tiles: 200000x64x64 has 0.47 and 0.82.
+NEAR_L3 = 1 / 3
+
 #: Rows up to which a copy of B costs more than to read it in place once for each row of tiles: 17x1000x1000
 #: of float32 has 0.88 of the peak in place and 0.66 packed, 24x3072x768 the same (Zen 4).
 FEW_ROWS = 24
@@ -162,6 +168,7 @@ class InPlaceLimits:
     ----------
     in_place_b : elements of a kc×n slice of B.
     far_b : elements of B, or of a slice of it, that L2 holds.
+    b_in_l1, near : elements of B, and of A and C together, with which all stay in place.
     fetched_slice : elements of such a slice where tiles prefetch its rows; 0 without prefetches.
     fetched_rows, crowded_rows : rows that read a B of any size in place, if its rows do not share sets of L1;
         the second, if each of four shares one. 0 without prefetches.
@@ -187,6 +194,8 @@ class InPlaceLimits:
 
     in_place_b: int
     far_b: int
+    b_in_l1: int
+    near: int
     fetched_slice: int
     fetched_rows: int
     crowded_rows: int
@@ -245,6 +254,8 @@ def in_place_limits(
     return InPlaceLimits(
         in_place_b=IN_PLACE_B_L1 * l1.size // types.b.size,
         far_b=machine.l2.size // types.b.size,
+        b_in_l1=l1.size // types.b.size,
+        near=int(NEAR_L3 * (machine.l3 or machine.l2).size) // types.a.size,
         fetched_slice=fetched,
         fetched_rows=fetches * (FEW_ROWS if is_late else FETCHED_ROWS),
         crowded_rows=wide * (FEW_ROWS if is_late else CROWDED_ROWS),

@@ -128,6 +128,7 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
             *((*place, near, *kind) for place, kind in product(places, kinds)),
             *((*place, *kind) for place, kind in product(_copied_b(nest, limits, spread), kinds)),
             *((*place, one) for place in places),
+            *((*_in_l1(nest, limits), *kind) for kind in kinds),
             *((*place, *kind) for place, kind in product(_fetched_rows(nest, limits), kinds)),
         )
         return AnyOf(tuple(AllOf((*choice, *always)) for choice in choices))
@@ -168,6 +169,14 @@ def _copied_b(nest: Nest, limits: InPlaceLimits, spread: Compare) -> Iterator[tu
     if sizes.cs_b != Constant(1):
         held = Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.copied_a))
         yield held, spread, Compare(Relation.LT, Constant(1), sizes.cs_b)
+
+
+def _in_l1(nest: Nest, limits: InPlaceLimits) -> tuple[Compare, ...]:
+    """Conditions of a B in L1, which every tile of all rows finds there."""
+    sizes = nest.sizes
+    held = Compare(Relation.LE, sizes.n * Name("kc"), Constant(limits.b_in_l1))
+    near = Compare(Relation.LE, sizes.m * (sizes.n + Name("kc")), Constant(limits.near))
+    return held, near, _rows_of_b(nest, limits, Relation.LT, QUARTER), *ones(sizes.cs_b)
 
 
 def _few_in_place(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
