@@ -98,10 +98,11 @@ def rows_held(stride_bytes: int, cache: Cache) -> int:
 #: Up to this many times L1 that costs less than the copy (200x200 of float32 with 32 KiB; 256x256 more).
 IN_PLACE_B_L1 = 4
 
-#: Where L1 holds B, and that share of the last cache A and C, both stay in place for any number of rows: columns
-#: of tiles have less to do between tiles than strips of A. Of the peak of a Zen 5, in place and in strips:
-#: 16384x48x96 0.88 and 0.83, 20000x64x64 0.94 and 0.86, 10000x100x100 0.82 and 0.80; with AVX2 0.98 and 0.92, 0.97
-#: and 0.90, 0.91 and 0.88. From memory, A is read once for each column of tiles: 200000x64x64 has 0.47 and 0.82.
+#: Where L1 holds B, and that share of the last cache A and C, both stay in place for any number of rows:
+#: columns of tiles have less to do between tiles than strips of A. Of the peak of a Zen 5, in place and in
+#: strips: 16384x48x96 0.88 and 0.83, 20000x64x64 0.94 and 0.86, 10000x100x100 0.82 and 0.80; with AVX2 0.98
+#: and 0.92, 0.97 and 0.90, 0.91 and 0.88. From memory, A is read once for each column of tiles: 200000x64x64
+#: has 0.47 and 0.82.
 NEAR_L3 = 1 / 3
 
 #: Rows up to which a copy of B costs more than to read it in place once for each row of tiles: 17x1000x1000
@@ -115,9 +116,9 @@ FETCHED_SLICE_L2 = 2
 #: prefetched. Fewer where every fourth row of B shares a set of L1 (multiples of a KiB) or every second one,
 #: and only if a tile reads pairs of lines of each. Of the peak of a Zen 5, in place and in strips:
 #: 12x2080x2080 0.83 and 0.41, 64x2080x2080 0.88 and 0.68, 256x4128x4128 0.91 and 0.83, 384x4128x4128 0.87 and
-#: 0.87; 128x1280x1024 0.95 and 0.89, 256x768x1024 0.85 and 0.92; 36x4096x4096 0.59 and 0.53, 48x2048x2048 0.58
-#: and 0.62. With AVX2, whose tiles read one line of a row, 128x1280x1024 has 0.82 and 0.92, 12x1024x1024 0.50
-#: and 0.68.
+#: 0.87; 128x1280x1024 0.95 and 0.89, 256x768x1024 0.85 and 0.92; 36x4096x4096 0.59 and 0.53, 48x2048x2048
+#: 0.58 and 0.62. With AVX2, whose tiles read one line of a row, 128x1280x1024 has 0.82 and 0.92, 12x1024x1024
+#: 0.50 and 0.68.
 FETCHED_ROWS = 384
 CROWDED_ROWS = 128
 FEW_FETCHED_ROWS = 36

@@ -19,9 +19,8 @@ from tilewright.ir.expressions import (
     minimum,
     roundup,
 )
-from tilewright.ir.nodes import Let, Loop, Slice, Statement
+from tilewright.ir.nodes import If, Let, Loop, Slice, Statement
 from tilewright.ir.primitives.prefetch import PrefetchRows
-from tilewright.machine.isa import Edge
 from tilewright.machine.machine import CACHE_LINE
 from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, depth_unit
 from tilewright.macro.partition import (
@@ -60,7 +59,7 @@ def tiling(nest: Nest) -> tuple[Statement, ...]:
     if nest.carries:
         nest = beside_column(nest)
     readable = (*ones(nest.sizes.cs_b), *nest.whole_tile())
-    lined = nest.in_place and nest.edge is Edge.MASK and nest.shift() != Constant(0)
+    lined = nest.in_place and nest.shift_by_b() != Constant(0)
     nest = replace(nest, first_row=Name("ib"), by_lines=lined)
     return walk_columns(
         nest, nest.column((AllOf(readable),) if readable else ()) if nest.in_place else nest.column_copied()
@@ -95,7 +94,7 @@ def walk_columns(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, 
         Let("jn", share(columns, step, bounded(tasks(COLUMN_TASKS), work(minimum(sizes.m, least))))),
         Let("mb", maximum(share(sizes.m, nest.tile.mr, down), least)),
     )
-    shifted = (Let("shift", nest.shift()),) if nest.by_lines else ()
+    shifted = (Let("shift", nest.shift_by_b()),) if nest.by_lines else ()
     return (*shifted, *lets, walk if nest.carries else nest.depth_loop(walk))
 
 
@@ -107,12 +106,15 @@ def packing(nest: Nest, strip: int = 0) -> tuple[Statement, ...]:
     sizes, mr = nest.sizes, nest.tile.mr
     rows_a_task = share(sizes.m, mr, tasks(ROW_TASKS))
     block = balanced(sizes.m, nest.blocking.mc, mr)
-    nest = replace(nest, strip=strip)
+    lined = not nest.carries and nest.b not in nest.packed and nest.shift_by_c() != Constant(0)
+    nest = replace(nest, strip=strip, by_lines=lined)
+    first: Expression = Name("shift") if lined else Constant(0)
     blocks = (
+        *((Let("shift", nest.shift_by_c()),) if lined else ()),
         Let("mc", minimum(strip or block, rows_a_task if strip else maximum(rows_a_task, LEAST_TILES * mr))),
-        Let("nc", balanced(sizes.n, nest.blocking.nc // nest.parts, nest.columns_step)),
+        Let("nc", balanced(sizes.n - first, nest.blocking.nc // nest.parts, nest.columns_step)),
     )
-    jc = Loop("jc", Constant(0), sizes.n, Name("nc"), _row_blocks(nest, Constant(0), sizes.m, "nc"))
+    jc = Loop("jc", first, sizes.n, Name("nc"), _row_blocks(nest, Constant(0), sizes.m, "nc"))
     if not nest.carries:
         return (*blocks, jc)
     # Unfinished sums cannot be stored in C, which would round them. They are kept in a separate block; each
@@ -145,28 +147,41 @@ def packing(nest: Nest, strip: int = 0) -> tuple[Statement, ...]:
 def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tuple[Statement, ...]:
     """The loops pc, ic, jr and ir over rows begin .. end and the columns of block jc."""
     sizes, tile, step = nest.sizes, nest.tile, nest.columns_step
-    jc, ic, jj, jp = (Name(axis) for axis in ("jc", "ic", "jj", "jp"))
-    columns = minimum(nest.columns_step, sizes.n - Name("j"))
-    ir = Loop(
-        "i",
-        ic,
-        minimum(ic + Name("mc"), end),
-        Constant(tile.mr),
-        (nest.matmul(nest.a_in_place() if nest.strip else nest.a_panel(), nest.b_panel(), columns),),
-    )
+    jc, ic, jj = (Name(axis) for axis in ("jc", "ic", "jj"))
+    a = nest.a_in_place() if nest.strip else nest.a_panel()
+    one = nest.matmul(a, nest.b_panel(), nest.tile_columns)
+    ir = Loop("i", ic, minimum(ic + Name("mc"), end), Constant(tile.mr), (one,))
     last = Name("jend")
     ahead = _next_strip(nest, end) if nest.strip else ()
     jr = Loop("j", jj, minimum(jj + Name("jn"), last), Constant(step), (*ahead, ir))
     rows = () if nest.a in nest.packed or nest.strip else (nest.pack_a(minimum(Name("mc"), end - ic)),)
     blocks = parallel("ic", begin, end, Name("mc"), parallel("jj", jc, last, Name("jn"), *rows, jr))
-    pack_b = nest.pack_b(jp, minimum(Name("np"), last - jp), jp - jc)
-    panels = () if nest.b in nest.packed else (parallel("jp", jc, last, Name("np"), pack_b),)
+    panels: tuple[Statement, ...] = ()
+    if nest.b not in nest.packed:
+        panels = (parallel("jp", jc, last, Name("np"), *_pack_panels(nest)),)
     multiplied, packed = task_columns(nest, end - begin, last - jc)
     return (
         Let("jend", minimum(jc + Name(nc), sizes.n)),
         multiplied,
         *((packed,) if panels else ()),
         nest.depth_loop(*panels, blocks),
+    )
+
+
+def _pack_panels(nest: Nest) -> tuple[Statement, ...]:
+    """Packs np columns of B from jp on; the panel that begins before column 0 by itself."""
+    jp, last = Name("jp"), Name("jend")
+    if not nest.by_lines:
+        return (nest.pack_b(jp, minimum(Name("np"), last - jp), jp - Name("jc")),)
+    step = nest.columns_step
+    narrow = nest.pack_b(Constant(0), minimum(jp + step, last))
+    begins_before = AnyOf((AllOf((Compare(Relation.LT, jp, Constant(0)),)),))
+    first = Name("packed")
+    others = nest.pack_b(first, minimum(jp + Name("np"), last) - first, first - Name("jc"))
+    return (
+        If(begins_before, (narrow,), ()),
+        Let("packed", jp + minimum(maximum(Constant(0) - jp, 0), 1) * step),
+        others,
     )
 
 
