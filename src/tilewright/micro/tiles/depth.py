@@ -19,14 +19,14 @@ from tilewright.micro.tiles.operands import Source, TileCall, TilePart
 PREFETCH_DEPTH = 64
 
 #: Rows of B in place are prefetched so many cycles of multiply-adds before their use: each is a line or a few
-#: of its own, which no prefetcher follows where rows are long. A busy L3 takes as long, 80 ns at 4 GHz
-#: (docs/decisions/059-rows-of-b.md).
+#: of its own, which no prefetcher follows where rows are long. A busy L3 takes half as long, 80 ns at 4 GHz,
+#: memory as long (docs/decisions/059-rows-of-b.md).
 CYCLES_AHEAD = 640
-#: Rows at multiples of this distance fall into two sets of L1, where lines on their way would evict each
-#: other: they are prefetched into L2, and earlier.
+#: Rows at multiples of this distance fall into four sets of L1 at most, where lines on their way would evict
+#: each other: they are prefetched into L2, and earlier.
 CROWDED_BYTES = 1024
 CROWDED_CYCLES_AHEAD = 960
-#: At most so many rows ahead: three lines of each are a third of the smallest L1 of 48 KiB.
+#: At most so many rows ahead: three lines of each are a third of an L1 of 48 KiB.
 ROWS_AHEAD = 80
 
 #: LLVM's localities of a prefetch.
