@@ -38,7 +38,8 @@ from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
 from tilewright.macro.cost import STREAMED_ROWS
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.product_nest import SCALARS, Sizes, sizes_of
+from tilewright.ops.gemm.product_nest import SCALARS
+from tilewright.ops.gemm.sizes import Sizes, sizes_of
 from tilewright.ops.gemm.streaming import STREAMED_VECTORS
 from tilewright.spec.dtype import F32, F64, DType, Kind, find_numpy_dtype
 from tilewright.spec.problem import PRODUCT_SIZES, STRIDED_LAYOUTS, Layout, Strategy

@@ -21,7 +21,8 @@ from tilewright.ops.contraction.dimension import Dimension
 from tilewright.ops.contraction.primitive import PrimitiveContext, PrimitiveIR, PrimitiveLowering, split
 from tilewright.ops.contraction.problem import Contraction
 from tilewright.ops.gemm.nest import lay_gemm
-from tilewright.ops.gemm.product_nest import SCALARS, Nest, NestEpilogue, Sizes
+from tilewright.ops.gemm.product_nest import SCALARS, Nest, NestEpilogue
+from tilewright.ops.gemm.sizes import Sizes
 from tilewright.spec.problem import Strategy
 from tilewright.spec.roles import DimensionRole
 

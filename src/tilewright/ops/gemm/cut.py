@@ -11,7 +11,7 @@ from tilewright.macro.packing import weight_lanes
 from tilewright.macro.tuned import tuned_blocking
 from tilewright.ops.gemm.nest import instruction_of
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.product_nest import computed_transposed
+from tilewright.ops.gemm.sizes import computed_transposed
 from tilewright.spec.problem import Layout
 
 

@@ -37,16 +37,8 @@ from tilewright.ops.gemm.cache_blocks import (
 )
 from tilewright.ops.gemm.narrow import NARROW_ROWS, most_stored_rows, narrow, plain_elements
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.product_nest import (
-    SCALARS,
-    Nest,
-    NestEpilogue,
-    computed_transposed,
-    decide,
-    ones,
-    sizes_named,
-    sizes_of,
-)
+from tilewright.ops.gemm.product_nest import SCALARS, Nest, NestEpilogue, decide, ones
+from tilewright.ops.gemm.sizes import computed_transposed, sizes_named, sizes_of
 from tilewright.ops.gemm.streaming import (
     dots,
     few_columns,

@@ -39,7 +39,8 @@ from tilewright.macro.partition import (
     parallel,
 )
 from tilewright.ops.gemm.cache_blocks import balanced, task_columns
-from tilewright.ops.gemm.product_nest import SCALARS, Nest, Sizes, extent, strides_of
+from tilewright.ops.gemm.product_nest import SCALARS, Nest
+from tilewright.ops.gemm.sizes import Sizes, extent, strides_of
 from tilewright.ops.triangular.blocks import column_blocks, kept_rows
 from tilewright.ops.triangular.syr2k_problem import Syrk
 from tilewright.records import dataclass
