@@ -155,6 +155,9 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (256, 272, 4096): (Path.STRIPS, Path.IN_PLACE),
     (128, 1280, 1024): (Path.STRIPS, Path.IN_PLACE),  # in four sets, fewer rows
     (129, 1280, 1024): (Path.STRIPS, Path.STRIPS),
+    (64, 512, 96): (Path.IN_PLACE, Path.IN_PLACE),  # a small B with rows in two sets
+    (65, 512, 96): (Path.STRIPS, Path.STRIPS),
+    (512, 512, 8): (Path.STRIPS, Path.STRIPS),
     (1024, 96, 2048): (Path.STRIPS, Path.STRIPS),
 }
 

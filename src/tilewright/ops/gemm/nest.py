@@ -60,6 +60,11 @@ LINES_OF_ROWS = 2
 #: Rows of B that are multiples of this part of a way of L1 apart fall into as many sets.
 HALF, QUARTER = 2, 4
 
+#: Up to so many rows a small B stays in place though its rows, and those of C, fall into two sets of L1. Of
+#: the peak of a Zen 5, in place and in strips: 64x512x96 0.91 and 0.83, 100x512x64 0.83 and 0.85, 512x512x8
+#: 0.42 and 0.66; with AVX2 48x512x64 0.93 and 0.86, 96x512x32 0.87 and 0.93.
+ROWS_IN_TWO_SETS = 64
+
 #: Few columns need lanes to spare, more lines and some depths: f32 of 64x4x64 has 0.24 of the peak in place
 #: and 0.29 so, 37x6x90 0.31 and 0.29, 48x8x48 0.39 and 0.36, f64 of 100x4x100 0.59 and 0.56, 4000x10x64 0.66
 #: and 0.71 (Zen 4).
@@ -110,11 +115,13 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
     near = Compare(Relation.LE, sizes.m * maximum(sizes.n, Name("kc")), Constant(limits.in_place_a))
     one = Compare(Relation.LE, sizes.n, Constant(nest.columns_step))
     if nest.uniform:
-        small_b = (small, spread, *ones(sizes.cs_b))
+        small_b = (small, _rows_of_b(nest, limits, Relation.LT), *ones(sizes.cs_b))
+        few = Compare(Relation.LE, sizes.m, Constant(ROWS_IN_TWO_SETS))
+        small_b_in_two_sets = (small, spread, few, *ones(sizes.cs_b))
         # Lines of few sets evict each other before the next rows meet them.
         kinds = _columns_near(nest, limits)
         seldom = tuple(_few_in_place(nest, limits))
-        places = (small_b, *_fetched_b(nest, limits))
+        places = (small_b, small_b_in_two_sets, *_fetched_b(nest, limits))
         choices = (
             *seldom,
             *((*place, near, *kind) for place, kind in product(places, kinds)),
