@@ -176,12 +176,27 @@ def pack(f: Function, to: tuple[Value, int], source: Value, sizes: Pair, strides
     (panels, width), (lines, depth), (apart, along), one = to, sizes, strides, int64(1)
     with f.loop(int64(0), lines, int64(width)) as first, f.loop(int64(0), depth, one) as p:
         place = f.at(panels, f.mul(f.add(f.mul(first, depth), f.mul(p, width)), BYTES))
-        for number in range(width):
-            line = f.add(first, number)
-            exists = f.minimum(line, f.sub(lines, 1))
-            at = f.at(source, f.mul(f.add(f.mul(exists, apart), f.mul(p, along)), BYTES))
-            value = f.select(f.icmp("<", line, lines), f.load(FLOAT, at, BYTES), zero(FLOAT))
-            f.store(value, f.at(place, number * BYTES), BYTES)
+        row = f.at(source, f.mul(f.add(f.mul(first, apart), f.mul(p, along)), BYTES))
+        left = f.sub(lines, first)
+        if apart.known == 1:  # lines of B are adjacent: whole vectors
+            with f.branch(f.icmp(">=", left, width)) as (whole, part):
+                with whole:
+                    for v, vector in enumerate(row_of_vectors(f, row, width // LANES)):
+                        f.store(vector, f.at(place, v * LANES * BYTES), BYTES)
+                with part:
+                    pack_numbers(f, (place, width), row, left, apart)
+        else:
+            pack_numbers(f, (place, width), row, left, apart)
+
+
+def pack_numbers(f: Function, to: tuple[Value, int], row: Value, lines: Value, apart: Value) -> None:
+    """One depth of a panel, number by number."""
+    place, width = to
+    for number in range(width):
+        exists = f.minimum(int64(number), f.sub(lines, 1))
+        value = f.load(FLOAT, f.at(row, f.mul(f.mul(exists, apart), BYTES)), BYTES)
+        value = f.select(f.icmp("<", int64(number), lines), value, zero(FLOAT))
+        f.store(value, f.at(place, number * BYTES), BYTES)
 
 
 def panel_product(f: Function, left: Value, right: Value, depth: Value) -> list[Value]:
