@@ -123,7 +123,9 @@ function drawCover(section, values) {
 function drawCaches(section, caches, occupants) {
   element(section, "h3", "Blocks in the caches, to scale");
   const figure = element(section, "figure");
-  const width = widthOf(figure), left = 84, room = width - left - 8, row = 74;
+  const width = widthOf(figure), left = 84, room = width - left - 8;
+  // Where the page is narrow, words begin below the cache's size.
+  const narrow = width < 480, row = narrow ? 92 : 74, words = narrow ? { x: 0, y: 48 } : { x: left, y: 41 };
   const shown = caches.map((cache) => ({ cache, parts: occupants.filter((one) => one.cache === cache.name) })).filter((one) => one.parts.length);
   const svg = picture(figure, width, shown.length * row + 4, "Share of each cache that the blocks take");
   const colours = ["var(--a)", "var(--b)", "var(--c)"];
@@ -137,9 +139,9 @@ function drawCaches(section, caches, occupants) {
       const colour = part.what.startsWith("B") || part.what.startsWith("key") || part.what.startsWith("value") ? colours[1] : colours[0];
       const made = svg.append("rect").attr("x", x).attr("y", y).attr("width", Math.max(2, scale(part.nbytes))).attr("height", 26)
         .attr("fill", hatch(svg, colour, colour === colours[1] ? 2 : 1)).style("stroke", colour);
-      const words = `${part.what}: ${bytesText(part.nbytes)}, ${d3.format(".0%")(part.nbytes / cache.bytes)}`;
-      tipOn(made, () => words);
-      svg.append("text").attr("x", left).attr("y", y + 41 + 15 * place).text(`${"①②③"[place]} ${words}`);
+      const meaning = `${part.what}: ${bytesText(part.nbytes)}, ${d3.format(".0%")(part.nbytes / cache.bytes)}`;
+      tipOn(made, () => meaning);
+      svg.append("text").attr("x", words.x).attr("y", y + words.y + 15 * place).text(`${"①②③"[place]} ${meaning}`);
       if (scale(part.nbytes) > 18) svg.append("text").attr("x", x + 4).attr("y", y + 18).style("font-weight", 700).text("①②③"[place]);
       x += scale(part.nbytes);
     });
