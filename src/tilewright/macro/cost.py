@@ -138,11 +138,11 @@ COPIED_A_L2 = 1 / 4
 #: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an element
 #: of B in each pair, DRAM about as long).
 STREAMED_ROWS = 8
-#: So few rows stream B once L2 does not hold it, because a step is too short to prefetch for. Rows of B that
-#: share sets of L1 are streamed by more: those that are several tiles, where a tile reads pairs of lines
-#: (docs/decisions/059-rows-of-b.md).
+#: So few rows stream B once L2 does not hold it, because a step is too short to prefetch for. Where rows of B
+#: share sets of L1, more do: 5 to 7 are several tiles, which read B again and again, 4 and 8 are one. With
+#: AVX2, whose tiles read one line of a row, 4 to 8 do (docs/decisions/059-rows-of-b.md).
 UNFETCHED_ROWS = 3
-FETCHED_HEIGHTS = (4, 8)
+ONE_TILE_ROWS, SEVERAL_TILES_ROWS = 4, 7
 
 #: Ways of a set of L1 that the rows of a register tile leave to the lines of B and C that pass by.
 PASSING_WAYS = 2
@@ -171,8 +171,8 @@ class InPlaceLimits:
     far_b : elements of B, or of a slice of it, that L2 holds.
     b_in_l1, near : elements of B, and of A and C together, with which all stay in place.
     fetched_slice : elements of such a slice where tiles prefetch its rows; 0 without prefetches.
-    fetched_rows, crowded_rows : rows that read a B of any size in place, if its rows do not share sets of L1;
-        the second, if each of four shares one. 0 without prefetches.
+    fetched_rows, crowded_rows : rows that read a B of any size in place, if its rows spread over the sets of
+        L1; the second, if they fall into four sets. 0 without prefetches.
     late_slice, late_rows : elements of a larger slice that only so many rows read in place.
     copied_a : elements of an m×kc slice of A for which a B whose lanes are not adjacent is copied one
         micro-panel at a time.
@@ -251,7 +251,7 @@ def in_place_limits(
     slices = (LATE_SLICE_L2 if is_late else FETCHED_SLICE_L2, FETCHED_SLICE_L2)
     fetched, late = (int(fetches * slice_l2 * machine.l2.size) // types.b.size for slice_l2 in slices)
     wide = fetches and types.b.bytes(nr) >= CROWDED_LINES * l1.line
-    heights = FETCHED_HEIGHTS if wide else (UNFETCHED_ROWS, STREAMED_ROWS + 1)
+    above, most = (ONE_TILE_ROWS, SEVERAL_TILES_ROWS) if wide else (UNFETCHED_ROWS, STREAMED_ROWS)
     return InPlaceLimits(
         in_place_b=IN_PLACE_B_L1 * l1.size // types.b.size,
         far_b=machine.l2.size // types.b.size,
@@ -265,8 +265,8 @@ def in_place_limits(
         copied_a=int(COPIED_A_L2 * machine.l2.size) // types.a.size,
         in_place_a=3 * machine.l2.size // (2 * types.a.size),
         streamed_rows=UNFETCHED_ROWS if fetches else STREAMED_ROWS,
-        crowded_above=heights[0],
-        crowded_streamed=heights[1] - 1,
+        crowded_above=above,
+        crowded_streamed=most,
         few_rows=FEW_FETCHED_ROWS if wide and not is_late else FEW_ROWS,
         few_in_one_set=0 if wide else max(1, way // types.b.size),
         few_columns=4 * nr,

@@ -11,13 +11,13 @@ from support import GUARD_PAGES, Array, GuardedMemory, rough
 import tilewright as tw
 from tilewright.ops.gemm.kernel import GemmKernel
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.product_nest import LINED_TILES
+from tilewright.ops.gemm.product_nest import LINED_PANELS, LINED_TILES
 from tilewright.spec.dtype import parse_dtype
 from tilewright.spec.problem import Layout, Strategy
 
 LINE = 64
-#: Columns of the widest tile of any row are half of this, in lines.
-COLUMNS = 2 * LINED_TILES * 64
+#: So many columns are walked by lines on every row: the widest tiles have 64.
+COLUMNS = 64 * max(LINED_TILES, LINED_PANELS)
 
 
 @cache

@@ -124,9 +124,9 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         if one.operand is not None:
             window = scope.window(one.operand)
             operands |= {f"step{number}": window.pointer, f"step{number}_row": window.row}
-    new = _reads_first(node, kernel, scope)
-    if new is not None:
-        operands["new"] = new
+    first_read = _reads_first(node, kernel, scope)
+    if first_read is not None:
+        operands["first_read"] = first_read
     strides = TileStrides(a.row.known, a_depth.known, b_depth.known, c.column.known)
     if kernel.walks_ahead:  # addresses of operands loaded ahead are constants beside few pointers
         strides = TileStrides(a_depth=a_depth.known, b_depth=b_depth.known)
@@ -144,7 +144,7 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         prefetch_bytes=0 if fetched is None else scope.dtype(fetched.buffer).size,
         finish=_step_accesses(node.finish),
         padded=node.padded and not kernel.instruction.is_matrix_engine,
-        fetches=new is not None,
+        fetches=first_read is not None,
     )
     module = scope.f.module
     dispatch = Dispatch(kernel, signature, quick=module.quick)
@@ -219,7 +219,7 @@ def _inline(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         None if node.alpha == Scalar(1.0) else scope.scalar(node.alpha, kernel.acc),
         None if node.beta == Scalar(0.0) else scope.scalar(node.beta, kernel.acc),
     )
-    new = _reads_first(node, kernel, scope)
+    first_read = _reads_first(node, kernel, scope)
     call = TileCall(
         columns,
         depth,
@@ -232,7 +232,7 @@ def _inline(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         # With a long depth, C arrives while the last of it is multiplied.
         prefetch=Prefetch(c.pointer, c.row, kernel.c.size) if depth.known is None else None,
         carry=_carry(node, scope),
-        new=None if new is None else scope.f.icmp("!=", new, 0),
+        first_read=None if first_read is None else scope.f.icmp("!=", first_read, 0),
         most_depth=upper_bound(node.depth),
     )
     if node.carry is None:  # else C is added once, together with the last sums

@@ -69,7 +69,7 @@ class _Fetch(NamedTuple):
     None if the tile is not the first to read these rows, which is known at run time.
     """
 
-    new: Value
+    first_read: Value
     ahead: Value
     crowded: Value | None
 
@@ -278,7 +278,7 @@ class DepthLoops(ABC):
 
     def _fetch_of(self, f: Function, part: TilePart, call: TileCall) -> _Fetch | None:
         """Which rows of B a part prefetches, if any."""
-        if call.new is None or call.depth.known is not None or not self.fetches(part.fmas):
+        if call.first_read is None or call.depth.known is not None or not self.fetches(part.fmas):
             return None
         row_bytes = self.step_bytes(f, call)[1]
         rate = self.isa.rate(self.instruction) / part.fmas
@@ -286,9 +286,9 @@ class DepthLoops(ABC):
             int64(min(ceil(cycles * rate), ROWS_AHEAD)) for cycles in (CYCLES_AHEAD, CROWDED_CYCLES_AHEAD)
         )
         if sum(part.widths) * self.b.dtype.size <= CACHE_LINE:
-            return _Fetch(call.new, f.freeze(f.mul(row_bytes, near)), None)
+            return _Fetch(call.first_read, f.freeze(f.mul(row_bytes, near)), None)
         crowded = f.icmp("==", f.and_(row_bytes, int64(CROWDED_BYTES - 1)), 0)
-        return _Fetch(call.new, f.freeze(f.mul(row_bytes, f.select(crowded, far, near))), crowded)
+        return _Fetch(call.first_read, f.freeze(f.mul(row_bytes, f.select(crowded, far, near))), crowded)
 
     def _prefetch_b(self, walk: _DepthLoop, fetch: _Fetch, b: Value) -> None:
         """Prefetches a later row of B, up to the line in which it ends if it does not begin with a line."""
@@ -299,7 +299,7 @@ class DepthLoops(ABC):
             for place in (*range(0, size, CACHE_LINE), size - 1):
                 f.prefetch(f.at(later, place), write=False, locality=locality)
 
-        with f.when(fetch.new):
+        with f.when(fetch.first_read):
             if fetch.crowded is None:
                 into(L1)
                 return

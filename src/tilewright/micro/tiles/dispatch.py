@@ -240,7 +240,7 @@ class Dispatch:
             prefetch=prefetch,
             steps=steps,
             padded=signature.padded,
-            new=f.icmp("!=", g["new"], 0) if signature.fetches else None,
+            first_read=f.icmp("!=", g["first_read"], 0) if signature.fetches else None,
         )
 
     # --- the dispatching function -------------------------------------------------------------

@@ -165,8 +165,8 @@ class TileCall(NamedTuple):
     steps : an epilogue on the values that are stored.
     padded : B has all columns of the tile.
     most_depth : a bound of the depth, if it is known to have one.
-    new : whether the tile is the first to read its rows of B, which it then prefetches; None if it never
-        does.
+    first_read : whether the tile is the first to read its rows of B, which it then prefetches; None if it
+        never does.
     """
 
     columns: Value
@@ -182,7 +182,7 @@ class TileCall(NamedTuple):
     steps: TileSteps | None = None
     padded: bool = False
     most_depth: int | None = None
-    new: Value | None = None
+    first_read: Value | None = None
 
     def moved(self, a: Value, b: Value) -> TileCall:
         """The same call on A and B at other addresses."""

@@ -79,7 +79,7 @@ class TileSignature(NamedTuple):
         weights = "_scaled" * self.weights.scales + "_zeros" * self.weights.zeros
         fetched = f"_fetch{self.prefetch_bytes}" if self.prefetch_bytes else ""
         marks = f"{'_pairs' * self.pairs}{'_carry' * self.carries}{weights}{fetched}{'_padded' * self.padded}"
-        return f"{strides}{marks}{'_new' * self.fetches}{steps_name(self.finish)}"
+        return f"{strides}{marks}{'_first_read' * self.fetches}{steps_name(self.finish)}"
 
     @property
     def step_operands(self) -> list[int]:
@@ -151,6 +151,6 @@ _PARAMETERS = (
     _Parameter("zero", POINTER, lambda signature: signature.weights.zeros),
     _Parameter("ahead", POINTER, _prefetches),
     _Parameter("ahead_row", INT64, _prefetches),
-    _Parameter("new", INT64, lambda signature: signature.fetches),
+    _Parameter("first_read", INT64, lambda signature: signature.fetches),
     _Parameter("left", INT64, lambda signature: signature.padded, EntryPoint.ONE_HEIGHT),
 )

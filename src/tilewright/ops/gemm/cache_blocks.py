@@ -59,8 +59,7 @@ def tiling(nest: Nest) -> tuple[Statement, ...]:
     if nest.carries:
         nest = beside_column(nest)
     readable = (*ones(nest.sizes.cs_b), *nest.whole_tile())
-    lined = nest.in_place and nest.shift_by_b() != Constant(0)
-    nest = replace(nest, first_row=Name("ib"), by_lines=lined)
+    nest = replace(nest, first_row=Name("ib"), shift=nest.shift_by_b() if nest.in_place else Constant(0))
     return walk_columns(
         nest, nest.column((AllOf(readable),) if readable else ()) if nest.in_place else nest.column_copied()
     )
@@ -72,7 +71,7 @@ def walk_columns(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, 
     jb, jn = Name("jb"), Name("jn")
     area = minimum(Name("mb"), sizes.m) * step
     body = (nest.depth_loop_of_task(area, *column),) if nest.carries else column
-    shift: Expression = Name("shift") if nest.by_lines else Constant(0)
+    shift = _first_column(nest)
     inside = Loop("j", jb + shift, minimum(jb + jn + shift, sizes.n), Constant(step), body)
     rows = parallel("ib", Constant(0), sizes.m, Name("mb"), inside)
     columns = sizes.n - shift
@@ -94,8 +93,17 @@ def walk_columns(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, 
         Let("jn", share(columns, step, bounded(tasks(COLUMN_TASKS), work(minimum(sizes.m, least))))),
         Let("mb", maximum(share(sizes.m, nest.tile.mr, down), least)),
     )
-    shifted = (Let("shift", nest.shift_by_b()),) if nest.by_lines else ()
-    return (*shifted, *lets, walk if nest.carries else nest.depth_loop(walk))
+    return (*_shift_let(nest), *lets, walk if nest.carries else nest.depth_loop(walk))
+
+
+def _shift_let(nest: Nest) -> tuple[Let, ...]:
+    """The column at which the first tiles begin, where it may be before column 0."""
+    return (Let("shift", nest.shift),) if nest.by_lines else ()
+
+
+def _first_column(nest: Nest) -> Expression:
+    """The value of `_shift_let`."""
+    return Name("shift") if nest.by_lines else Constant(0)
 
 
 def packing(nest: Nest, strip: int = 0) -> tuple[Statement, ...]:
@@ -106,11 +114,11 @@ def packing(nest: Nest, strip: int = 0) -> tuple[Statement, ...]:
     sizes, mr = nest.sizes, nest.tile.mr
     rows_a_task = share(sizes.m, mr, tasks(ROW_TASKS))
     block = balanced(sizes.m, nest.blocking.mc, mr)
-    lined = not nest.carries and nest.b not in nest.packed and nest.shift_by_c() != Constant(0)
-    nest = replace(nest, strip=strip, by_lines=lined)
-    first: Expression = Name("shift") if lined else Constant(0)
+    lined = not nest.carries and nest.b not in nest.packed
+    nest = replace(nest, strip=strip, shift=nest.shift_by_c() if lined else Constant(0))
+    first = _first_column(nest)
     blocks = (
-        *((Let("shift", nest.shift_by_c()),) if lined else ()),
+        *_shift_let(nest),
         Let("mc", minimum(strip or block, rows_a_task if strip else maximum(rows_a_task, LEAST_TILES * mr))),
         Let("nc", balanced(sizes.n - first, nest.blocking.nc // nest.parts, nest.columns_step)),
     )

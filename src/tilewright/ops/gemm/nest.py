@@ -182,13 +182,13 @@ def _few_in_place(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, 
     """Alternatives under which B is in place because few rows read it."""
     sizes = nest.sizes
     few = Compare(Relation.LE, sizes.m, Constant(limits.few_rows))
-    if not limits.few_in_one_set:
-        yield few, *ones(sizes.cs_b)
-        if sizes.cs_b == Constant(1):
-            return
-    spread = Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, limits.few_in_one_set or limits.one_set))
-    copied = () if limits.few_in_one_set else (Compare(Relation.LT, Constant(1), sizes.cs_b),)
-    yield few, spread, *copied  # copied, one micro-panel at a time, where its lanes are not adjacent
+    if limits.few_in_one_set:
+        yield few, Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, limits.few_in_one_set))
+        return
+    yield few, *ones(sizes.cs_b)
+    if sizes.cs_b != Constant(1):  # copied, one micro-panel at a time
+        spread = Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, limits.one_set))
+        yield few, spread, Compare(Relation.LT, Constant(1), sizes.cs_b)
 
 
 def _strips(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:

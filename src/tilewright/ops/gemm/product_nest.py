@@ -181,7 +181,7 @@ class Nest:
     steps: NestEpilogue = NestEpilogue()
     strip: int = 0  # rows of A that are read in place for all columns; 0 where A is packed
     first_row: Expression | None = None  # of the rows that a task walks, mb of them; or else all
-    by_lines: bool = False  # tiles begin at the column `shift`, at most 0, and then at multiples of the step
+    shift: Expression = Constant(0)  # where the first column of tiles begins, at most 0: by lines
 
     @property
     def tile(self) -> Tile:
@@ -227,6 +227,11 @@ class Nest:
             Compare(Relation.EQ, self.sizes.cs_a, Constant(1)),
             Compare(Relation.EQ, roundup(k, self.instruction.k), k),
         )
+
+    @property
+    def by_lines(self) -> bool:
+        """Whether the first column of tiles may be a narrow one, so that the others begin with lines."""
+        return self.shift != Constant(0)
 
     @property
     def tile_column(self) -> Expression:
