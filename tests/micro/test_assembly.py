@@ -25,7 +25,7 @@ from tilewright.machine.isa import FETCHING_FMAS, Isa
 from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, NEON, RVV128, VSX, usable_isas
 from tilewright.machine.machine import Machine, enabled_features
 from tilewright.macro.blocking import choose_blocking
-from tilewright.micro.tiles.depth import PAIRED_FMAS
+from tilewright.micro.tiles.depth import LOOP_INSTRUCTIONS, PAIRED_FMAS
 from tilewright.micro.tiles.dispatch import Dispatch
 from tilewright.micro.tiles.operands import Source
 from tilewright.micro.tiles.signature import EntryPoint, TileSignature, TileStrides
@@ -130,6 +130,14 @@ def shape(name: str, dtype: DType) -> tuple[int, int, int]:
     return blocking.mr, blocking.nr // lanes, lanes
 
 
+def depths_an_iteration(name: str, mr: int, vectors: int) -> int:
+    """Two where a step has few multiply-adds, or more instructions than half of what a core issues."""
+    isa = find_machine(name).isa
+    cycles = mr * vectors / isa.fma_per_cycle
+    crowded = 0 < isa.issue_per_cycle / 2 * cycles < mr * vectors + mr + vectors + LOOP_INSTRUCTIONS
+    return 2 if mr * vectors <= PAIRED_FMAS or crowded else 1
+
+
 def tile_of(case: tuple[str, DType]) -> tuple[object, ...]:
     """The row, the type and the register tile: CPUs that have them in common differ in the order of code."""
     machine = find_machine(case[0])
@@ -158,7 +166,7 @@ def test_fma_rows(name: str, dtype: DType) -> None:
     mr, vectors, _ = shape(name, dtype)
     suffix = X86_SUFFIX[dtype]
     register = {512: "zmm", 256: "ymm"}[find_machine(name).isa.vector_bits]
-    depths = 2 if mr * vectors <= PAIRED_FMAS else 1
+    depths = depths_an_iteration(name, mr, vectors)
     for loop in main_loops(name, dtype):
         counts = loop.counts
         assert len(loop.matching(rf"^vfmadd\d+p{suffix}\s.*%{register}\d+$")) == depths * mr * vectors
@@ -180,7 +188,7 @@ def test_rows_of_b_are_prefetched(name: str, dtype: DType) -> None:
     assert mr * vectors >= FETCHING_FMAS
     lines = max(1, vectors * lanes * dtype.size // 64)
     hints = ("t0", "t1") if lines > 1 else ("t0",)
-    depths = 2 if mr * vectors <= PAIRED_FMAS else 1
+    depths = depths_an_iteration(name, mr, vectors)
     text = tile_assembly(name, dtype, adjacent_a=False, fetches=True)
     loops = [
         loop
@@ -217,7 +225,8 @@ def test_half_vectors_use_the_half_of_a_broadcast(dtype: DType) -> None:
     [
         ("znver5", F32, 24, 12, 2),
         ("znver5", F64, 24, 12, 2),
-        ("sapphirerapids", F32, 24, 12, 2),
+        ("sapphirerapids", F32, 48, 24, 4),  # two depths
+        ("sapphirerapids", F64, 48, 24, 4),
         ("znver4", F32, 24, 6, 4),
         ("haswell", F32, 24, 12, 4),  # two depths
         ("haswell", F64, 24, 12, 4),

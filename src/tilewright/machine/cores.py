@@ -76,6 +76,8 @@ class Core:
     models : the numbers by which its CPUs name themselves, for hosts of which LLVM says only a level.
     vectors : rates of vectors, narrowest first; without them those of the `Isa` row are taken.
     fma_latency : cycles until the result of a multiply-add can be added to again; 0 as in the `Isa` row.
+    issue_per_cycle : instructions that start each cycle, of one thread alone; each of two has half. 0 if
+        unknown.
     tlb_pages : translations that the first and the second level hold, of ordinary pages; 0 if unknown.
     l1, l2, l3 : data caches of an ordinary part, for named machines; a host reads its own.
     source : where the figures are from.
@@ -128,6 +130,7 @@ class Core:
     models: tuple[CpuModels, ...] = field(default=(), repr=False)
     vectors: tuple[VectorRates, ...] = ()
     fma_latency: int = 0
+    issue_per_cycle: int = 0
     tlb_pages: tuple[int, int] = (0, 0)
     l1: Cache = field(default=Cache(32 << 10, ways=8, line=64), repr=False)
     l2: Cache = field(default=Cache(512 << 10, ways=8, line=64), repr=False)

@@ -194,6 +194,8 @@ class Isa:
         vector_bits is the least length.
     least_masked_bits : the narrowest element for which there are masked loads and stores. Partial vectors of
         narrower elements go through a buffer: AVX2 masks elements of 32 bits (VMASKMOVPS) and none below.
+    issue_per_cycle : instructions that start each cycle, of the core in the row of a machine (`on_core`); 0
+        if unknown.
     emulated : the instructions are written as ordinary LLVM operations (`micro.units.emulate`), so that the
         row's kernels run, slowly, on a CPU without them.
     halves : an FMA of half the width takes half the time, on cores that compute wide vectors in two passes
@@ -217,6 +219,7 @@ class Isa:
     half: bool = True
     scalable: bool = False
     least_masked_bits: int = 8
+    issue_per_cycle: int = 0
     emulated: bool = False
     halves: bool = False
 
@@ -228,10 +231,7 @@ class Isa:
                 )
 
     def fetches(self, fmas: int) -> bool:
-        """Whether a step of the depth with so many multiply-adds has room to prefetch a row of B in place.
-
-        AVX2's step of 6x16 has none: its 12 take all that a core of four instructions a cycle can issue.
-        """
+        """Whether a step of the depth with so many multiply-adds has room to prefetch a row of B in place."""
         return self.folds_loads and fmas >= FETCHING_FMAS
 
     def lanes(self, dtype: DType) -> int:
@@ -348,6 +348,7 @@ class Isa:
             fma_per_cycle=rates.fmas,
             fma_latency=core.fma_latency or self.fma_latency,
             loads_per_cycle=rates.loads,
+            issue_per_cycle=core.issue_per_cycle,
             tiles=tiles,
             halves=not self.scalable and half is not None and half.fmas >= 2 * rates.fmas,
         )

@@ -125,10 +125,15 @@ FEW_FETCHED_ROWS = 36
 CROWDED_LINES = 2
 #: Where L3 needs longer for a row of B than a step takes (Golden Cove server), any number of rows has slices
 #: of up to that share of L2 in place. Only so many rows have larger ones: a copy would take longer than tiles
-#: wait. Of the peak, 384³ has 0.83 in place and 0.89 with a packed B, 300³ 0.90 and 0.90, 768³ 0.83 and 0.93,
-#: 100x1000x1000 0.79 and 0.69, 200x300x5000 0.77 and 0.84.
-LATE_SLICE_L2 = 1 / 4
+#: wait. Of the peak, 384³ has 0.83 in place and 0.89 with a packed B, 300³ 0.90 and 0.90 (beside a busy
+#: sibling thread 0.66 and 0.73), 768³ 0.83 and 0.93, 100x1000x1000 0.79 and 0.69, 200x300x5000 0.77 and 0.84.
+LATE_SLICE_L2 = 1 / 8
 LATE_ROWS = 128
+#: There, panels that strips meet take that share of L2 at most for each thread, and stay in it: 1000³ takes
+#: 0.85 of its time so, 256x4096x4096 0.76 (docs/decisions/065-busy-siblings.md). Not in a small L2, where a
+#: strip would meet so few columns that A comes from L3 too often.
+LATE_PANELS_L2 = 3 / 8
+LATE_PANELS_LEAST_L2 = 1 << 20
 
 #: Share of L2 that a slice of A may take to meet a B whose lanes are not adjacent, one micro-panel after the
 #: other: A stays in L2, and each panel is read where it was written. Of the peak of a Zen 4, 128x3072x768 has
@@ -184,6 +189,8 @@ class InPlaceLimits:
     few_in_one_set : elements; few rows read B in place unless its rows are at multiples of this distance; 0
         if they always do.
     strip : rows of A that meet all of B before the next ones.
+    strip_slice : elements of packed panels that the strips of one thread meet before the next ones; 0 for as
+        many as are packed at once.
     one_set : elements; lines of B, and of A along a row, at multiples of this distance share one set of L1.
     rows_in_one_set : the same for the rows of a register tile; 0 if the ways of a set hold them all.
     half_in_one_set : the same for lines of A that columns of half a vector meet in place; 0 if none do.
@@ -211,6 +218,7 @@ class InPlaceLimits:
     few_in_one_set: int
     few_columns: int
     strip: int
+    strip_slice: int
     one_set: int
     rows_in_one_set: int
     half_in_one_set: int
@@ -232,7 +240,8 @@ def in_place_limits(
     - Where depths of A are not adjacent, each depth of a strip has lines of its own: such an A is packed
       unless L1 holds the lines of all depths (`COLUMNS_SHARE`), or they are used once or twice.
     - A strip has as many register tiles as let the panels of B stream from L3 in time: a depth of a tile
-      takes nr elements of B during mr·nr/lanes/rate cycles.
+      takes nr elements of B during mr·nr/lanes/rate cycles. Where L3 can't deliver that to one tile, strips
+      meet as many panels at a time as L2 keeps (`LATE_PANELS_L2`).
 
     Measured in docs/decisions/046-strips-of-a.md, 057-columns-of-a.md, 059-rows-of-b.md and 060-late-l3.md.
     """
@@ -249,6 +258,7 @@ def in_place_limits(
     fetches = one_a_step and isa.fetches(mr * nr // lanes)
     is_late = feed > core.l3_bytes_per_cycle
     slices = (LATE_SLICE_L2 if is_late else FETCHED_SLICE_L2, FETCHED_SLICE_L2)
+    stays = is_late and machine.l2.size >= LATE_PANELS_LEAST_L2
     fetched, late = (int(fetches * slice_l2 * machine.l2.size) // types.b.size for slice_l2 in slices)
     wide = fetches and types.b.bytes(nr) >= CROWDED_LINES * l1.line
     above, most = (ONE_TILE_ROWS, SEVERAL_TILES_ROWS) if wide else (UNFETCHED_ROWS, STREAMED_ROWS)
@@ -271,6 +281,7 @@ def in_place_limits(
         few_in_one_set=0 if wide else max(1, way // types.b.size),
         few_columns=4 * nr,
         strip=tiles * mr,
+        strip_slice=int(stays * LATE_PANELS_L2 * machine.l2.size) // types.b.size,
         one_set=max(1, way // types.b.size),
         rows_in_one_set=0 if held else max(1, way // types.a.size),
         half_in_one_set=0 if core.full_sets_in_place else max(1, way // types.a.size),

@@ -71,6 +71,7 @@ class CutProduct:
     instruction, blocking : the multiply instruction and how products are cut.
     types : element types of the operands.
     strip : rows of A that meet all of B before the next ones, on the path that has strips.
+    strip_slice : elements of packed panels that those strips meet at a time; 0 for whole blocks of columns.
     depths_of_strip : depths of such rows that L1 keeps, where depths are not adjacent.
     """
 
@@ -79,6 +80,7 @@ class CutProduct:
     blocking: Blocking
     types: ProductTypes
     strip: int
+    strip_slice: int
     depths_of_strip: int
 
     # --- bytes --------------------------------------------------------------------------------------------
@@ -181,12 +183,13 @@ class CutProduct:
         kc = max(min(cut.kc, k), 1)
         tiles = self._tiles(product, from_l2=self._panel_feed(kc))
         packing, read = self._packing(k * n, self.types.b.size, self._level(b))
-        panels = self.instruction.b.bytes(kc * min(n, cut.nc))
+        nc = min(cut.nc, ceil(self.strip_slice / kc)) if self.strip_slice else cut.nc
+        panels = self.instruction.b.bytes(kc * min(n, nc))
         blocks = max(ceil(k / cut.kc), 1)
         streams = self._sum(
             read,
             (self._level(panels), ceil(m / self.strip) * self.instruction.b.bytes(k * n)),
-            (self._level(a), a * ceil(n / cut.nc)),
+            (self._level(a), a * ceil(n / nc)),
             (self._level(c), c * (2 * blocks - 1)),
         )
         waited = self._waited(streams, tiles.total)

@@ -7,12 +7,15 @@ import pytest
 from support import rough
 
 import tilewright as tw
+from tilewright.ir.text import print_program
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.host import host_machine
 from tilewright.machine.isa_rows import AVX2
 from tilewright.machine.machine import Machine
 from tilewright.macro.levels import Cycles
 from tilewright.macro.prediction import Path, Product
+from tilewright.ops.gemm.cut import cut_gemm
+from tilewright.ops.gemm.nest import build_gemm
 from tilewright.ops.gemm.paths import GemmPaths
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.streaming import most_few
@@ -130,7 +133,8 @@ def test_paths_of_a_transposed_a(sizes: tuple[int, int, int]) -> None:
 
 #: The path of a Golden Cove server (docs/decisions/060-late-l3.md), and that of a Zen 5.
 LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
-    (300, 300, 300): (Path.IN_PLACE, Path.IN_PLACE),
+    (250, 250, 250): (Path.IN_PLACE, Path.IN_PLACE),
+    (300, 300, 300): (Path.STRIPS, Path.IN_PLACE),
     (500, 500, 500): (Path.STRIPS, Path.IN_PLACE),
     (100, 1000, 1000): (Path.IN_PLACE, Path.IN_PLACE),
     (64, 2080, 2080): (Path.STRIPS, Path.IN_PLACE),
@@ -307,3 +311,12 @@ def test_explain_says_why_a_faster_path_is_not_taken() -> None:
             if one.cycles is not None and number != place:
                 assert ("needs " in one.reason) is (number < place), (m, n, k, path)
                 assert "cycles" in one.reason
+
+
+@pytest.mark.parametrize("name", ["sapphirerapids", "znver5", "haswell"])
+def test_strips_meet_as_many_panels_as_l2_keeps_where_l3_is_late(name: str) -> None:
+    machine = find_machine(name)
+    blocking = cut_gemm(PROBLEM, machine)
+    text = print_program(build_gemm(PROBLEM, blocking, machine, "product", only=Path.STRIPS))
+    kept = f"ceildiv({machine.l2.size * 3 // 8 // F32.size}, kc) * threads"
+    assert (kept in text) == (name == "sapphirerapids")

@@ -130,8 +130,11 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
     strides = TileStrides(a.row.known, a_depth.known, b_depth.known, c.column.known)
     if kernel.walks_ahead:  # addresses of operands loaded ahead are constants beside few pointers
         strides = TileStrides(a_depth=a_depth.known, b_depth=b_depth.known)
-    elif kernel.instruction.is_matrix_engine or not scope.frame.uniform_strides:
+    elif kernel.instruction.is_matrix_engine:
         strides = TileStrides()
+    elif not scope.frame.uniform_strides:
+        # Tiles that prefetch rows of B are functions of their own, so all others may know a panel's step.
+        strides = TileStrides(b_depth=b_depth.known if _may_fetch(node, kernel) else None)
     signature = TileSignature(
         strides,
         pairs=node.c.interleave == 2,
@@ -161,12 +164,17 @@ def _reads_first(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> Value |
     The innermost loop goes over rows of C where B's place does not depend on it. Rows of a panel are
     adjacent, so that hardware prefetches them.
     """
-    if isinstance(node.b.strides[1], Constant) or not kernel.fetches(node.tile.mr * kernel.vectors):
+    if isinstance(node.b.strides[1], Constant) or not _may_fetch(node, kernel):
         return None
     axis = next(reversed(scope.begins), None)
     if axis is None or axis in names_in(node.b.offset):
         return int64(1)
     return scope.f.zext(scope.at_first(axis), INT64)
+
+
+def _may_fetch(node: TileMatmul, kernel: MicroKernel) -> bool:
+    """Whether tiles prefetch their rows of B where those are not adjacent."""
+    return kernel.fetches(node.tile.mr * kernel.vectors)
 
 
 def _depth_step(scope: Scope, window: Slice, depth: Value, kernel: MicroKernel) -> Value:

@@ -44,6 +44,8 @@ UNROLLED_FMAS = 32
 #: has 20 instructions, and the loop 5 more: a core that issues 4 a cycle and multiplies twice is kept from
 #: its 6 cycles by them (llvm-mca for Haswell: 96 % of the multiplies' bound, 100 % by twos).
 PAIRED_FMAS = 16
+#: Instructions of a loop besides those of its steps: two pointers, the counter, the jump.
+LOOP_INSTRUCTIONS = 4
 
 #: Steps of a matrix unit per iteration of its loop, so that the loop's own instructions leave the reorder
 #: window to operands that are being loaded.
@@ -219,7 +221,7 @@ class DepthLoops(ABC):
     def loop_pairs(self, walk: _DepthLoop, span: tuple[Value, Value], state: list[Value]) -> list[Value]:
         """Steps from an even one to another, by twos where steps are short; the last one may be alone."""
         begin, end = span
-        if not self._has_short_steps(walk.part):
+        if not self._has_short_steps(walk):
             return self.loop_span(walk, (begin, end, 1), state)
         f = walk.f
         with f.carried_loop(begin, f.and_(end, int64(-2)), int64(2), state, "depth") as (_, values, advance):
@@ -252,13 +254,28 @@ class DepthLoops(ABC):
         groups = len(walk.pointers.bases)
         return [*map(walk.f.freeze, state[:groups]), *state[groups:]]
 
-    def _has_short_steps(self, part: TilePart) -> bool:
+    def _has_short_steps(self, walk: _DepthLoop) -> bool:
         """Whether a step of a part is worth its code twice: whole tiles are, edges are rarely run.
 
         Not where a multiply needs a register of its own before the sum: two steps at once would spill.
         """
+        part = walk.part
         whole = part.rows == self.tile.mr and not part.masked
-        return whole and self.isa.fused and part.fmas <= PAIRED_FMAS
+        return whole and self.isa.fused and (part.fmas <= PAIRED_FMAS or self._fills_half_of_the_issue(walk))
+
+    def _fills_half_of_the_issue(self, walk: _DepthLoop) -> bool:
+        """Whether steps one by one are more instructions than half of those that a core issues in their cycles.
+
+        The other half is another thread's. A step of 12x32 has 38 for 12 cycles, of which a core of six a cycle issues 36
+        (docs/decisions/065-busy-siblings.md). Only if A's rows are at distances known at run time: LLVM
+        moves up loads from known places, for which so many accumulators leave no registers.
+        """
+        part = walk.part
+        if self.adjacent_a or walk.call.a.lane.known is not None:
+            return False
+        instructions = part.fmas + part.rows + len(part.widths) + LOOP_INSTRUCTIONS
+        issued = self.isa.issue_per_cycle / 2 * part.fmas / self.isa.rate(self.instruction)
+        return 0 < issued < instructions
 
     def _step(self, walk: _DepthLoop, state: list[Value]) -> list[Value]:
         """One step of the depth, and the pointers of the next."""

@@ -13,6 +13,7 @@ from tilewright.ir.expressions import (
     ExpressionLike,
     Name,
     Relation,
+    Threads,
     Unless,
     ceildiv,
     maximum,
@@ -106,10 +107,11 @@ def _first_column(nest: Nest) -> Expression:
     return Name("shift") if nest.by_lines else Constant(0)
 
 
-def packing(nest: Nest, strip: int = 0) -> tuple[Statement, ...]:
+def packing(nest: Nest, strip: int = 0, strip_slice: int = 0) -> tuple[Statement, ...]:
     """The five loops with both operands packed (Kuzma et al. 2023, Algorithm 1).
 
-    With a `strip`, A stays in place, and so many rows of it meet all of the columns before the next ones.
+    With a `strip`, A stays in place, and so many rows of it meet all columns of a block before the next ones;
+    with a `strip_slice`, the panels of a block have at most so many elements for each thread.
     """
     sizes, mr = nest.sizes, nest.tile.mr
     rows_a_task = share(sizes.m, mr, tasks(ROW_TASKS))
@@ -117,10 +119,13 @@ def packing(nest: Nest, strip: int = 0) -> tuple[Statement, ...]:
     lined = not nest.carries and nest.b not in nest.packed
     nest = replace(nest, strip=strip, shift=nest.shift_by_c() if lined else Constant(0))
     first = _first_column(nest)
+    widest: Expression = Constant(nest.blocking.nc // nest.parts)
+    if strip_slice:
+        widest = minimum(widest, ceildiv(Constant(strip_slice), Name("kc")) * Threads())
     blocks = (
         *_shift_let(nest),
         Let("mc", minimum(strip or block, rows_a_task if strip else maximum(rows_a_task, LEAST_TILES * mr))),
-        Let("nc", balanced(sizes.n - first, nest.blocking.nc // nest.parts, nest.columns_step)),
+        Let("nc", balanced(sizes.n - first, widest, nest.columns_step)),
     )
     jc = Loop("jc", first, sizes.n, Name("nc"), _row_blocks(nest, Constant(0), sizes.m, "nc"))
     if not nest.carries:
@@ -233,7 +238,7 @@ def _next_strip(nest: Nest, end: Expression) -> tuple[Statement, ...]:
     return decide(AnyOf((AllOf(wanted),)), (fetch,), ())
 
 
-def balanced(extent: Expression, block: int, unit: int) -> Expression:
+def balanced(extent: Expression, block: ExpressionLike, unit: int) -> Expression:
     """`extent` in equal parts of at most `block`, each a multiple of `unit`.
 
     An extent of 0 gives 0, and its loops make no turn or one empty one.

@@ -284,7 +284,9 @@ def _paths(nest: Nest, limits: InPlaceLimits, isa: Isa) -> Iterator[PathChoice]:
         if nest.in_place:
             body = _tall_tiles(nest, limits, lanes, tiling(nest))
             yield PathChoice(Path.IN_PLACE, _both_in_place(nest, limits, words), body)
-        yield PathChoice(Path.STRIPS, _strips(nest, limits, words), packing(nest, limits.strip))
+        yield PathChoice(
+            Path.STRIPS, _strips(nest, limits, words), packing(nest, limits.strip, limits.strip_slice)
+        )
     yield PathChoice(Path.PACKED, None, packing(nest))
 
 

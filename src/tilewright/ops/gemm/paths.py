@@ -52,7 +52,13 @@ class GemmPaths:
         limits = limits_of(nest, machine)
         choices = paths_of(nest, limits, machine.isa)
         cut = CutProduct(
-            machine, nest.instruction, blocking, nest.types, limits.strip, limits.depths_of_strip
+            machine,
+            nest.instruction,
+            blocking,
+            nest.types,
+            limits.strip,
+            limits.strip_slice,
+            limits.depths_of_strip,
         )
         return cls(nest, choices, cut)
 
