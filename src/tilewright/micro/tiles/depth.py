@@ -264,11 +264,11 @@ class DepthLoops(ABC):
         return whole and self.isa.fused and (part.fmas <= PAIRED_FMAS or self._fills_half_of_the_issue(walk))
 
     def _fills_half_of_the_issue(self, walk: _DepthLoop) -> bool:
-        """Whether steps one by one are more instructions than half of those that a core issues in their cycles.
+        """Whether single steps are more instructions than half of what a core issues in their cycles.
 
-        The other half is another thread's. A step of 12x32 has 38 for 12 cycles, of which a core of six a cycle issues 36
-        (docs/decisions/065-busy-siblings.md). Only if A's rows are at distances known at run time: LLVM
-        moves up loads from known places, for which so many accumulators leave no registers.
+        The other half is another thread's. A step of 12x32 has 38 for 12 cycles, of which a core of six a
+        cycle issues 36 (docs/decisions/065-busy-siblings.md). Only if A's rows are at distances known at run
+        time: LLVM moves up loads from known places, for which so many accumulators leave no registers.
         """
         part = walk.part
         if self.adjacent_a or walk.call.a.lane.known is not None:
