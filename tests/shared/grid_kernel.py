@@ -42,6 +42,7 @@ class GridKernel:
         """Defines the function."""
         f = module.define(name, VOID, ARGUMENTS, exported=True)
         unit, places = self.unit, [(i, j) for i in range(self.down) for j in range(self.across)]
+        unit.configure(f)
         unit.begin(f, self.down, self.across)
         accs = [unit.zero(f, *place) for place in places]
         state = [] if unit.resident else list(accs)
@@ -53,6 +54,7 @@ class GridKernel:
             accs, ends = ends[: len(places)], ends[len(places) :]
         self._store(f, accs, [unit.bias_rows(f, end) for end in ends])
         unit.end(f)
+        unit.release(f)
         f.ret()
 
     def _step(self, f: Function, step: Value, accs: list[Value], now: list[Value]) -> list[Value]:

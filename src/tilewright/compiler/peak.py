@@ -55,6 +55,7 @@ def _emit(machine: Machine, tile: TileFma) -> str:
     arguments = [("count", INT64), ("a", POINTER), ("b", POINTER), ("sink", POINTER)]
     f = module.define(_NAME, VOID, arguments, exported=True)
     unit, (down, across) = find_multiply(machine.isa, tile), _grid(machine.isa, tile)
+    unit.configure(f)
     unit.begin(f, down, across)
     grid = [unit.zero(f, i, j) for i in range(down) for j in range(across)]
     a, b = unit.load_a(f, f.arguments["a"], 0), unit.load_b(f, f.arguments["b"], 0)
@@ -70,6 +71,7 @@ def _emit(machine: Machine, tile: TileFma) -> str:
                 f.store(vector, f.at(f.arguments["sink"], at), tile.acc.size)
                 at += vector.type.lanes * tile.acc.size
     unit.end(f)
+    unit.release(f)
     f.ret()
     return str(module)
 

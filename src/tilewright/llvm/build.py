@@ -9,7 +9,7 @@ the process when it meets some.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tilewright.llvm.control import ControlFlow
@@ -158,6 +158,8 @@ class Function(ControlFlow):
         self.exported, self.attributes, self.variadic = exported, attributes, False
         self.callee = Callee(result, f"@{name}")
         self._stack: list[str] = []
+        self._opening: list[str] = []
+        self._closing: list[tuple[str, Callable[[], None]]] = []
 
     def lines(self) -> Iterator[str]:
         """The text of the definition."""
@@ -169,11 +171,23 @@ class Function(ControlFlow):
             yield f"{block.label}:"
             if block is self.blocks[0]:
                 yield from self._stack
+                yield from self._opening
             yield from block.lines
         yield "}"
 
+    def surround(self, name: str, first: Callable[[], None], last: Callable[[], None]) -> None:
+        """Writes something once at the function's start, and something before each return that follows."""
+        if any(known == name for known, _ in self._closing):
+            return
+        kept, self.block.lines = self.block.lines, self._opening
+        first()
+        self.block.lines = kept
+        self._closing.append((name, last))
+
     def ret(self, value: Value | None = None) -> None:
         """Ends the block by returning."""
+        for _, last in self._closing:
+            last()
         self.effect("ret void" if value is None else f"ret {value.typed}")
         self.block.terminated = True
 

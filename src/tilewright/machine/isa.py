@@ -82,6 +82,7 @@ class TileFma:
     biased : the instruction needs one operand unsigned. 128 is added to each element of A, and one more
         accumulator for each vector of B collects what that adds, to be subtracted at the end.
     streaming : m and n are the lanes of a streaming vector (SME), whose length the machine says.
+    chain : sums of floats that depend on each other before they join a total, at most.
     """
 
     instruction: str
@@ -101,6 +102,7 @@ class TileFma:
     registers: int = 0
     biased: bool = False
     streaming: bool = False
+    chain: int = SUMS_OF_A_CHAIN
 
     def __post_init__(self) -> None:
         for kr in (self.kr, self.interleave_a):
@@ -116,9 +118,9 @@ class TileFma:
     def sum_depths(self) -> int:
         """Depths that are added one after the other before their sum joins those before; 0 if sums are exact.
 
-        `SUMS_OF_A_CHAIN` instructions, of which each adds the products of kr depths at once.
+        `chain` sums, of which each adds the products of kr depths at once.
         """
-        return 0 if self.acc.is_integer else SUMS_OF_A_CHAIN * self.kr
+        return 0 if self.acc.is_integer else self.chain * self.kr
 
     @property
     def is_matrix_engine(self) -> bool:

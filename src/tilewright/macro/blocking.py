@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
 from tilewright.machine.isa import Broadcast, Edge, Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.cost import PASSING_WAYS, STREAM_SHARE, RegisterTile, tile_cycles
+from tilewright.macro.cost import PASSING_WAYS, STREAM_SHARE, RegisterTile, tile_cycles, tiles_a_panel
 from tilewright.records import dataclass
 
 #: Share of a tile's time that its load-add-store of C in cache may cost (see `depth_block`). Large C goes to
@@ -21,6 +21,10 @@ PANELS_L2_PART = 4
 
 #: Register tiles that the block of A has at least: a micro-panel of B is read from L3 once for all of them.
 ROW_TILES = 2
+
+#: Share of L2, less two micro-panels of B, that the block of A takes at most. With 256 rows AMX is 5 % faster
+#: than with 128 (bfloat16 of 1024x1024x1024).
+MOST_ROWS_L2 = 0.6
 
 #: A register tile may give up this share of the best CMR to fit its rows in the ways of L1.
 CMR_SLACK = 0.125
@@ -35,6 +39,8 @@ LAST_CACHE_SHARE = 0.25
 #: neighbours there which it does not see: on a busy Zen 3 (32 MiB for eight cores, two of them usable),
 #: 4096x4096x4096 has 0.82 of the peak with panels of 2 or 4 MiB, 0.38 with 8; 1536x4096x1024 0.89 and 0.76.
 CORE_PANEL_BYTES = 2 << 20
+#: Or so many times L2, where that is more: A is packed once for each panel.
+CORE_PANEL_L2 = 2
 
 #: Panel of B where there is no third level: it then lives in memory, and this bounds the scratch.
 PANEL_WITHOUT_L3 = 4 << 20
@@ -200,14 +206,24 @@ def register_tile(
 PREPACKED_ROWS = 2
 
 
-def prepacked(blocking: Blocking) -> Blocking:
+def prepacked_rows(machine: Machine, instruction: TileFma, blocking: Blocking) -> int:
+    """How many times the usual rows a block has where B is packed already; see `prepacked`.
+
+    Once if those already are what lets B stream from L3: twice as many would fill L2.
+    """
+    tile = machine_tile(machine, instruction, blocking.nr)
+    limits = row_limits(machine, instruction, tile, blocking.kc)
+    return PREPACKED_ROWS if limits.rows == limits.third else 1
+
+
+def prepacked(machine: Machine, instruction: TileFma, blocking: Blocking) -> Blocking:
     """The blocking of a GEMM whose B stands in panels: higher blocks of rows, everything else the same.
 
     B is not in L3 yet, as it is where it was just packed, and passes by once for each block of rows. So the
     block of A takes a larger part of L2: twice the rows measured 1 to 3 % faster at 512 to 2048 rows of a
     weight of 1024x4096 f32, four times as many no faster. Tiles and kc stay, and so does the order of sums.
     """
-    return replace(blocking, mc=PREPACKED_ROWS * blocking.mc)
+    return replace(blocking, mc=prepacked_rows(machine, instruction, blocking) * blocking.mc)
 
 
 @dataclass(frozen=True)
@@ -411,25 +427,47 @@ def row_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: in
     L2 holds the mc×kc block, two micro-panels of B (one in use, the next arriving) and the lines
     of C in flight. L2 is shared with instructions, with the lines that A's next block and C pass
     through, and replaced by pseudo-LRU, so the block takes a third of what remains:
-    mc·kc ≤ (L2 - 2·kc·nr) / 3 in bytes (a half measured 2 % slower at n = 4096).
+    mc·kc ≤ (L2 - 2·kc·nr) / 3 in bytes (a half measured 2 % slower at n = 4096). Or, of a matrix unit, as
+    many as let micro-panels of B stream from L3 in time, if that is more: eight tiles of AMX.
     """
+    return _down(row_limits(machine, instruction, tile, kc).rows, tile.mr)
+
+
+class RowLimits(NamedTuple):
+    """The rows that each rule of `row_block` gives: the first, or more by the second, up to the third."""
+
+    third: float
+    in_time: int
+    most: float
+
+    @property
+    def rows(self) -> float:
+        """The rows that follow, before they are rounded."""
+        return max(self.third, min(self.in_time, self.most))
+
+
+def row_limits(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: int) -> RowLimits:
+    """The rules of `row_block` with the numbers of a machine, not with those that were measured on a host."""
     remaining = machine.l2.size - instruction.b.bytes(2 * kc * tile.nr)
-    return _down(remaining * 8 / instruction.a.bits / 3 / kc, tile.mr)
+    rows = remaining * 8 / instruction.a.bits / kc
+    tiles = tiles_a_panel(machine, machine.core_row, instruction, tile.mr, tile.nr)
+    return RowLimits(rows / 3, tile.mr * tiles * instruction.is_matrix_engine, rows * MOST_ROWS_L2)
 
 
 def panel_bytes(machine: Machine) -> float:
     """Bytes that the packed panel of B may take."""
     if machine.l3 is None:
         return PANEL_WITHOUT_L3
-    return min(machine.l3.size * LAST_CACHE_SHARE, CORE_PANEL_BYTES * machine.l3.shared_by)
+    a_core = max(CORE_PANEL_BYTES, CORE_PANEL_L2 * machine.l2.size)
+    return min(machine.l3.size * LAST_CACHE_SHARE, a_core * machine.l3.shared_by)
 
 
 def column_block(machine: Machine, instruction: TileFma, tile: RegisterTile, kc: int) -> int:
     """nc, columns of the packed panel of B: Kuzma et al. 2023 (4)-(7).
 
     The kc×nc panel lives in the last cache, of which a single call takes `LAST_CACHE_SHARE`
-    (inclusive copies of A, and C streaming through, take the rest), and at most `CORE_PANEL_BYTES` for each
-    core that shares it: nc·kc ≤ share · L3.
+    (inclusive copies of A, and C streaming through, take the rest), and at most `CORE_PANEL_BYTES` or
+    `CORE_PANEL_L2` for each core that shares it: nc·kc ≤ share · L3.
     """
     return _down(panel_bytes(machine) * 8 / instruction.b.bits / kc, tile.nr)
 

@@ -6,6 +6,7 @@ from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import (
     LAST_CACHE_SHARE,
+    MOST_ROWS_L2,
     PANELS_L2_PART,
     ROW_TILES,
     UPDATE_SHARE,
@@ -15,6 +16,7 @@ from tilewright.macro.blocking import (
     machine_tile,
     panel_bytes,
     register_candidates,
+    row_limits,
 )
 from tilewright.macro.cost import RegisterTile
 from tilewright.records import dataclass
@@ -218,10 +220,18 @@ def _row_bound(machine: Machine, instruction: TileFma, cut: Blocking, rows: int)
     panels = instruction.b.bytes(2 * cut.kc * cut.nr)
     remaining = machine.l2.size - panels
     depth_bytes = instruction.a.bits * cut.kc / 8
-    allows = remaining / 3 / depth_bytes
+    tile = machine_tile(machine, instruction, cut.nr)
+    limits = row_limits(machine, instruction, tile, cut.kc)
     text = "block of A in a third of L2 less two panels of B: mc · kc bytes ≤ (L2 - 2 · kc · nr) / 3"
-    numbers = f"mc ≤ ({machine.l2.size:,} - {panels:,}) / 3 / {depth_bytes:,.0f} = {allows:,.1f}"
-    found = [Rule(text, numbers, allows, binds=rows == 1)]
+    numbers = f"mc ≤ ({machine.l2.size:,} - {panels:,}) / 3 / {depth_bytes:,.0f} = {limits.third:,.1f}"
+    more_in_time = limits.rows > limits.third
+    found = [Rule(text, numbers, limits.third, binds=rows == 1 and not more_in_time)]
+    if more_in_time:
+        text = "as many tiles of rows as let panels of B stream from L3 in time, in most of L2"
+        numbers = (
+            f"mc ≤ {limits.in_time}, {MOST_ROWS_L2:g} · {remaining / depth_bytes:,.1f} = {limits.most:,.1f}"
+        )
+        found.append(Rule(text, numbers, limits.rows, binds=rows == 1))
     if rows > 1:
         more = f"B is packed already, so that A may take {rows} times as many rows"
         found.append(Rule(more, f"{rows} · {cut.mc // rows} = {cut.mc}", cut.mc, binds=True))

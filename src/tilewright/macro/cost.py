@@ -10,7 +10,7 @@ from math import ceil, gcd
 
 from tilewright.machine.cache import Cache
 from tilewright.machine.cores import Core
-from tilewright.machine.isa import TileFma
+from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.records import dataclass
 from tilewright.spec.problem import ProductTypes
@@ -228,6 +228,17 @@ class InPlaceLimits:
     tall_rows: int
 
 
+def row_feed(isa: Isa, instruction: TileFma, mr: int, nr: int) -> float:
+    """Bytes of B that a register tile of mr×nr takes in a cycle."""
+    return instruction.b.bytes(nr) * instruction.products * isa.rate(instruction) / (mr * nr)
+
+
+def tiles_a_panel(machine: Machine, core: Core, instruction: TileFma, mr: int, nr: int) -> int:
+    """Register tiles, one below the other, that let panels of B stream from the L3 of a core in time."""
+    feed = row_feed(machine.isa, instruction, mr, nr)
+    return max(1, ceil(feed / (STREAM_SHARE * core.l3_bytes_per_cycle)))
+
+
 def in_place_limits(
     machine: Machine, instruction: TileFma, mr: int, nr: int, types: ProductTypes
 ) -> InPlaceLimits:
@@ -239,16 +250,14 @@ def in_place_limits(
       and meets all panels of B. It is packed only where its lines would evict each other.
     - Where depths of A are not adjacent, each depth of a strip has lines of its own: such an A is packed
       unless L1 holds the lines of all depths (`COLUMNS_SHARE`), or they are used once or twice.
-    - A strip has as many register tiles as let the panels of B stream from L3 in time: a depth of a tile
-      takes nr elements of B during mr·nr/lanes/rate cycles. Where L3 can't deliver that to one tile, strips
+    - A strip has as many register tiles as let the panels of B stream from L3 in time
+      (`tiles_a_panel`). Where L3 can't deliver that to one tile, strips
       meet as many panels at a time as L2 keeps (`LATE_PANELS_L2`).
 
     Measured in docs/decisions/046-strips-of-a.md, 057-columns-of-a.md, 059-rows-of-b.md and 060-late-l3.md.
     """
     core, l1, isa = machine.core, machine.l1, machine.isa
-    cycles = mr * nr / (instruction.products * isa.rate(instruction))  # of a depth of a tile
-    feed = instruction.b.bytes(nr) / cycles
-    tiles = max(1, ceil(feed / (STREAM_SHARE * core.l3_bytes_per_cycle)))
+    tiles = tiles_a_panel(machine, core, instruction, mr, nr)
     # Of a depth: the lines of a strip whose depths are not adjacent, and a row of the panel.
     depth_bytes = ceil(tiles * mr * types.a.size / l1.line) * l1.line + instruction.b.bytes(nr)
     way = l1.size // l1.ways
@@ -256,7 +265,7 @@ def in_place_limits(
     one_a_step = instruction.in_place and instruction.k == 1
     lanes = isa.lanes(instruction.acc)
     fetches = one_a_step and isa.fetches(mr * nr // lanes)
-    is_late = feed > core.l3_bytes_per_cycle
+    is_late = row_feed(isa, instruction, mr, nr) > core.l3_bytes_per_cycle
     slices = (LATE_SLICE_L2 if is_late else FETCHED_SLICE_L2, FETCHED_SLICE_L2)
     stays = is_late and machine.l2.size >= LATE_PANELS_LEAST_L2
     fetched, late = (int(fetches * slice_l2 * machine.l2.size) // types.b.size for slice_l2 in slices)

@@ -17,6 +17,7 @@ import tilewright as tw
 from tilewright.errors import InvalidOperand, shown
 from tilewright.graph.passes.pack_weights import PRECISIONS, packed_weight
 from tilewright.spec.arguments import check_word
+from tilewright.spec.dtype import BF16
 from tilewright.torch.packed import Packed
 
 M = TypeVar("M", bound=nn.Module)
@@ -62,6 +63,9 @@ def _multiply(module: nn.Module, rows: _Rows, x: Tensor, weight: Tensor, bias: T
     packed, own = kept[rows.name].of(weight), rows.of(bias)
     if torch.is_grad_enabled():  # without a gradient, as the caller has found
         x, own = x.detach(), None if own is None else own.detach()
+    if precision == "bf16" and packed.dtype == BF16.numpy and x.dtype == torch.float32:
+        found = torch.empty((*x.shape[:-1], packed.shape[1]), dtype=torch.float32)
+        return tw.linear(x.to(torch.bfloat16), packed, own, out=found)
     if precision != "i8-dynamic" or x.dtype != torch.float32:
         return tw.linear(x, packed, own)
     found = tw.linear(tw.quantize_rows(x), packed, own)

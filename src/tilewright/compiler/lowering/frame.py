@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from tilewright.compiler.lowering.interface import has_tasks, scalar_type, scratch_layout
+from tilewright.compiler.lowering.interface import has_tasks, makes_tasks, scalar_type, scratch_layout
 from tilewright.ir.expressions import Expression
 from tilewright.ir.nodes import Execution, If, Loop, Primitive, Program, Space, Statement, TileMatmul
 from tilewright.llvm.build import Function
@@ -29,6 +29,7 @@ class Frame(NamedTuple):
     pointers : the first element of every buffer.
     team : the threads that share the call; None without parallel loops.
     budget : the budget of long-running work; None if there is none.
+    runs_tasks : the function runs tasks, some of them in its own thread.
     uniform_strides : all register tiles of the program have the same strides of A, B and columns of C.
     numbers : numbers of statements, for marks on the lines that are written for each; None without marks.
     """
@@ -40,6 +41,7 @@ class Frame(NamedTuple):
     pointers: Mapping[str, Value]
     team: Team | None
     budget: Value | None
+    runs_tasks: bool
     uniform_strides: bool
     numbers: Iterator[int] | None = None
 
@@ -54,7 +56,7 @@ class Frame(NamedTuple):
             pointers |= _scratch(program, f, g["scratch"], int64(0))
         pointers |= _locals(program, f)
         budget, uniform = _budget(f, team, program.body), len(set(_tile_strides(program.body))) == 1
-        return cls(program, machine, f, scalars, pointers, team, budget, uniform)
+        return cls(program, machine, f, scalars, pointers, team, budget, team is not None, uniform)
 
     def of_task(self, body: Function, given: Mapping[str, Value], statements: tuple[Statement, ...]) -> Frame:
         """The body of tasks, from the values of this frame as the body has them: see `captured`."""
@@ -65,7 +67,10 @@ class Frame(NamedTuple):
         team = Team(given["team"], given["threads"])
         budget = _budget(body, team, statements)
         scalars = with_prefix("scalar", given)
-        return self._replace(f=body, scalars=scalars, pointers=pointers, team=team, budget=budget)
+        runs_tasks = any(map(makes_tasks, statements))
+        return self._replace(
+            f=body, scalars=scalars, pointers=pointers, team=team, budget=budget, runs_tasks=runs_tasks
+        )
 
     def captured(self) -> dict[str, Value]:
         """The values of this frame that the body of a task may read, by kind and name."""

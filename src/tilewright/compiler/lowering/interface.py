@@ -60,17 +60,18 @@ def _whole_pages(size: int) -> int:
 
 def has_tasks(program: Program) -> bool:
     """Whether a program has parallel loops, and so takes a team."""
-    return any(map(_has_tasks, program.body))
+    return any(map(makes_tasks, program.body))
 
 
-def _has_tasks(statement: Statement) -> bool:
+def makes_tasks(statement: Statement) -> bool:
+    """Whether a statement is or contains a parallel loop."""
     match statement:
         case Loop(execution=Execution.PARALLEL):
             return True
         case Loop(body=body):
-            return any(map(_has_tasks, body))
+            return any(map(makes_tasks, body))
         case If(then=then, otherwise=otherwise):
-            return any(map(_has_tasks, (*then, *otherwise)))
+            return any(map(makes_tasks, (*then, *otherwise)))
         case _:
             return False
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tilewright.compiler.lowering.expressions import Scope
 from tilewright.ir.expressions import Constant, FirstElse, Scalar, upper_bound
 from tilewright.ir.nodes import Finish, Program, Slice, TileEpilogue, TileForm, TileMatmul, sums_type
@@ -48,11 +51,27 @@ def lower_matmul(node: TileMatmul, scope: Scope) -> None:
             _transposed(node, scope)
         case TileForm.OUTER:
             kernel = _micro_kernel(node, scope)
-            if _sizes_known(node, kernel) and kernel.attributes is None:
-                assert node.finish is None, "steps of tiles of known sizes are separated"
-                _inline(node, kernel, scope)
-            else:
-                _dispatched(node, kernel, scope)
+            with _configured(kernel, scope):
+                if _sizes_known(node, kernel) and kernel.attributes is None:
+                    assert node.finish is None, "steps of tiles of known sizes are separated"
+                    _inline(node, kernel, scope)
+                else:
+                    _dispatched(node, kernel, scope)
+
+
+@contextmanager
+def _configured(kernel: MicroKernel, scope: Scope) -> Iterator[None]:
+    """Configures the unit of a tile: once in a function, or for each tile if tasks may release it between."""
+    f = scope.f
+    if not kernel.configured:
+        yield
+    elif scope.frame.runs_tasks:
+        kernel.configure(f)
+        yield
+        kernel.release(f)
+    else:
+        f.surround("configure", lambda: kernel.configure(f), lambda: kernel.release(f))
+        yield
 
 
 def _sizes_known(node: TileMatmul, kernel: MicroKernel) -> bool:

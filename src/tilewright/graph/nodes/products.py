@@ -37,6 +37,7 @@ class LinearNode(Node):
     operands : x, weight, then the bias and the residual where there are any.
     by_columns : whether the weight is stored (in, out), as packed ones are, and not (out, in).
     quantised_rows : whether x is rounded to 8 bits with a scale for each row, to meet a weight of 8 bits.
+    dtype : of the result, where that is not the wider one of x and the weight.
     """
 
     activation: ActivationName | None = None
@@ -44,6 +45,7 @@ class LinearNode(Node):
     residual: bool = False
     by_columns: bool = False
     quantised_rows: bool = False
+    dtype: np.dtype[Any] | None = None
 
     def infer(self, types: Sequence[ValueType]) -> ValueType:
         """(..., in) and the weight's (out, in) to (..., out)."""
@@ -60,12 +62,14 @@ class LinearNode(Node):
         if self.residual:
             self.require(self.activation is None, "a residual is added to sums without an activation")
             self.require(rest.pop(0).shape == shape, "the residual must have the shape of the result")
-        dtype = x.dtype if weight.dtype.itemsize <= x.dtype.itemsize else weight.dtype
-        return ValueType(dtype, shape)
+        wider = x.dtype if weight.dtype.itemsize <= x.dtype.itemsize else weight.dtype
+        return ValueType(self.dtype or wider, shape)
 
     def evaluate(self, arrays: Sequence[Array], sizes: Sizes) -> Array:
         """By `numpy.matmul`."""
         x, weight, *rest = arrays
+        if self.dtype is not None:
+            x, weight = x.astype(self.dtype), weight.astype(self.dtype)
         found = np.matmul(x, weight if self.by_columns else weight.T)
         if self.bias:
             found = found + rest.pop(0)

@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.calls.operands import Array
 from tilewright.graph.calibration import InputStatistics, Statistics
 from tilewright.graph.network import Network, Rewriter, rewritten
+from tilewright.graph.nodes.elementwise import CastNode
 from tilewright.graph.nodes.products import LinearNode
 from tilewright.graph.nodes.rows import NormNode
 from tilewright.graph.nodes.sources import ConstantNode
@@ -18,12 +19,14 @@ from tilewright.graph.passes.attention_projections import attention_projections
 from tilewright.graph.passes.balance_columns import Balance, column_balances, divided, folded_norm
 from tilewright.graph.passes.patterns import constant_array
 from tilewright.machine.host import host_machine
+from tilewright.machine.machine import Machine
 from tilewright.ops.packing.matrix import PackedMatrix
 from tilewright.ops.quantized.gptq import shrunk_moments
 from tilewright.ops.quantized.public import pack, quantize_weights
 from tilewright.ops.quantized.quantise import quantized_for
 from tilewright.progress import Steps
 from tilewright.records import dataclass
+from tilewright.spec.dtype import BF16, F32
 from tilewright.spec.weights import Elements, Weights
 from tilewright.typing import GraphPrecision
 
@@ -37,6 +40,8 @@ GROUP = 32
 #: Depths that share a scale, of weights of 8 bits that have more: the least cosine of MiniLM is 0.99948, and
 #: 0.99895 with one scale for all 1536 depths, in the same time.
 WIDE_GROUP = 512
+#: How many times as fast bfloat16 is multiplied where rows are rounded to it: 8 with AMX, 1.3 with VDPBF16PS.
+ROUNDING_GAIN = 4
 
 
 def packed_weight(weight: Array, precision: str, known: InputStatistics | None = None) -> PackedMatrix:
@@ -50,7 +55,7 @@ def packed_weight(weight: Array, precision: str, known: InputStatistics | None =
         moments = shrunk_moments(known.moments, known.rows)
         return quantized_for(weight, four if precision == "i4-weights" else eight, moments, host_machine())
     if precision == "bf16":
-        return pack(weight, form="bf16")
+        return pack(weight.astype(BF16.numpy)) if rounds_rows(host_machine()) else pack(weight, form="bf16")
     if precision == "i8-dynamic":
         return quantize_weights(weight, bits=8)
     if precision == "i8-weights":
@@ -58,6 +63,20 @@ def packed_weight(weight: Array, precision: str, known: InputStatistics | None =
     if precision == "i4-weights":
         return quantize_weights(weight, bits=4, group=GROUP, symmetric=False, rounding="hqq")
     return pack(weight)
+
+
+def rounds_rows(machine: Machine) -> bool:
+    """Whether "bf16" rounds x too: where a unit multiplies bfloat16 so much faster than float32 that it pays.
+
+    Else float32 rows meet widened weights, which is more precise and as fast where memory is what limits.
+
+    >>> from tilewright.machine.catalog import find_machine
+    >>> rounds_rows(find_machine("sapphirerapids")), rounds_rows(find_machine("znver5"))
+    (True, False)
+    """
+    narrow, wide = (machine.isa.tile(dtype) for dtype in (BF16, F32))
+    rates = (one.products * machine.isa.rate(one) for one in (narrow, wide))
+    return narrow.a == BF16 and next(rates) >= ROUNDING_GAIN * next(rates)
 
 
 @dataclass
@@ -71,6 +90,7 @@ class _WeightPacking:
     balances : factors of columns, by position of a norm.
     packed : constants added so far, by position, order, precision and x of the weight they are made of.
     divided : results of norms divided by factors, by the norm's position.
+    rounded : x of layers in bfloat16, by position.
     """
 
     network: Network
@@ -80,6 +100,7 @@ class _WeightPacking:
     balances: Mapping[int, Balance]
     packed: dict[tuple[int, bool, str, int], int] = field(default_factory=dict)
     divided: dict[int, int] = field(default_factory=dict)
+    rounded: dict[int, int] = field(default_factory=dict)
 
     def change(self, rewriter: Rewriter, at: int) -> int | None:
         """Adds what a node becomes; None where it stays."""
@@ -97,8 +118,16 @@ class _WeightPacking:
             operands[0] = self._balanced(rewriter, node.operands[0])
         precision = self._precision(at, x.dtype)
         operands[1] = self._weight(rewriter, node, array, precision)
-        dynamic = precision == "i8-dynamic"
-        return rewriter.add(replace(node, operands=tuple(operands), by_columns=True, quantised_rows=dynamic))
+        changed = replace(node, by_columns=True, quantised_rows=precision == "i8-dynamic")
+        if precision == "bf16" and rounds_rows(host_machine()):
+            operands[0] = self._rounded(rewriter, node.operands[0])
+            changed = replace(changed, dtype=x.dtype)
+        return rewriter.add(replace(changed, operands=tuple(operands)))
+
+    def _rounded(self, rewriter: Rewriter, x: int) -> int:
+        if x not in self.rounded:
+            self.rounded[x] = rewriter.add(CastNode((rewriter.moved[x],), BF16.numpy))
+        return self.rounded[x]
 
     def _precision(self, at: int, dtype: np.dtype[np.generic]) -> str:
         if dtype != np.float32:
@@ -137,7 +166,8 @@ def pack_weights(
         %1 = constant : float32[1536, 384]      %1 = constant packed : float32[384, 1536]
         %2 = linear(%0, %1)                ->   %2 = linear(%0, %1) by_columns=True
 
-    In "i4-weights" the projections of attention have 8 bits.
+    In "i4-weights" the projections of attention have 8 bits. In "bf16" x is rounded too where the machine has
+    a unit for it (`rounds_rows`); sums and results stay in float32.
 
     Parameters
     ----------

@@ -64,6 +64,11 @@ def chunks(count: int, lanes: int) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
+#: Lanes whose words are copied side by side where a word fills a vector: so many streams hardware prefetches.
+LANES_TOGETHER = 8
+BYTE_BITS = 8
+
+
 class _FewLanes(NamedTuple):
     """The lanes of a panel that a block has, fewer than all.
 
@@ -311,6 +316,13 @@ class PackKernel:
         """Whether words are stored in the panel unchanged."""
         return self.parts is Parts.WHOLE and self.source == self.to and self.source.significand != 4
 
+    @property
+    def _copies_words(self) -> bool:
+        """Whether a word fills a vector or more, so that nothing is transposed."""
+        whole = self.parts is Parts.WHOLE and self.source.bits >= BYTE_BITS
+        fills = self.kr > 1 and self.word_bits >= self.isa.vector_bits
+        return whole and fills and self.lanes % LANES_TOGETHER == 0
+
     # --- the four methods ----------------------------------------------------------------------------
 
     def _copy(
@@ -386,6 +398,9 @@ class PackKernel:
         If the depth is not a multiple of its width, the last square overlaps the one before it, so that
         nothing after the rows is read. Missing lanes repeat the last row.
         """
+        if self._copies_words:
+            self._copy_words(f, destination, source, lane_bytes, left)
+            return
         words, word_bytes = self._whole_words(f), self.word_bits // 8
         last = f.sub(left, 1)
         begin = 0
@@ -404,6 +419,25 @@ class PackKernel:
                     place = f.at(source, f.mul(at, word_bytes))
                     f.call(square, [to, int64(self.group_bytes), place, offsets])
             begin += lanes
+
+    def _copy_words(
+        self, f: Function, destination: Value, source: Value, lane_bytes: Value, left: Value
+    ) -> None:
+        """Adjacent depths whose words fill a vector or more: the words of some lanes, depth after depth.
+
+        So many lanes have their pointers in registers.
+        """
+        words, word_bytes, last = self._whole_words(f), self.word_bits // 8, f.sub(left, 1)
+        kind = vector_of(memory_type(self.source.real), self.kr)
+        with f.loop(int64(0), int64(self.lanes), int64(LANES_TOGETHER), "lanes") as start:
+            lanes = (f.minimum(f.add(start, lane), last) for lane in range(LANES_TOGETHER))
+            rows = [f.at(source, f.mul(lane, lane_bytes)) for lane in lanes]
+            to_lanes = f.at(destination, f.mul(start, self._lane_bytes))
+            with f.loop(int64(0), words, int64(1), "word") as word:
+                to, offset = f.at(to_lanes, f.mul(word, self.group_bytes)), f.mul(word, word_bytes)
+                for lane, row in enumerate(rows):
+                    value = f.load(kind, f.at(row, offset), self.source.real.size)
+                    self._store(f, value, 1, f.at(to, lane * self._lane_bytes))
 
     def _runs(self, widest: int) -> list[tuple[int, int]]:
         """The widths of squares, of the given one at most, each with the lanes that it takes.

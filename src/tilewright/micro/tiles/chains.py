@@ -150,7 +150,11 @@ class Chains(DepthLoops):
         end = f.maximum(call.depth, int64(1))
         state = [call.a.pointer, call.b.pointer]
         with f.carried_loop(int64(0), end, int64(chain), state, "chain") as (first, values, advance):
-            length = f.minimum(int64(chain), f.sub(call.depth, first))
+            left = f.sub(call.depth, first)
+            length = f.minimum(int64(chain), left)
+            if self.prefetches(part, call):
+                with f.when(f.icmp("<=", left, chain)):
+                    self.prefetch_rows(f, part, call)
             one = call.moved(*values)._replace(depth=length, prefetch=None)
             acc = self.walk_depth(f, part, one, masks, self.begin(f, part))
             begun = f.icmp(">", first, 0)

@@ -69,6 +69,21 @@ class MicroKernel(Chains):
         """LLVM attributes of a function that contains the tile: see `Multiply.attributes`."""
         return None
 
+    #: Whether a thread has to configure a unit before it comes to the code of tiles: see `configure`.
+    configured = False
+
+    def configure(self, f: Function) -> None:
+        """Before the first tile of any number: configures the unit."""
+
+    def release(self, f: Function) -> None:
+        """After the last tile: leaves the unit as it was found."""
+
+    def enter(self, f: Function) -> None:
+        """Before the first chain of a tile."""
+
+    def leave(self, f: Function) -> None:
+        """After the last chain of a tile."""
+
     @abstractmethod
     def begin(self, f: Function, part: TilePart) -> list[Value]:
         """The zeroed accumulators of a part, in the order that `finish` expects."""
@@ -124,7 +139,12 @@ class MicroKernel(Chains):
         self.emit_part(f, self.exact_part(rows, columns), call)
 
     def emit_part(self, f: Function, part: TilePart, call: TileCall) -> None:
-        """Writes one straight-line tile at the current position."""
+        """Writes one straight-line tile at the current position; a unit is configured there (`configure`)."""
+        self.enter(f)
+        self._emit_part(f, part, call)
+        self.leave(f)
+
+    def _emit_part(self, f: Function, part: TilePart, call: TileCall) -> None:
         masks: list[Value | None] = [None] * len(part.widths)
         if part.masked:
             before = sum(part.widths[:-1])

@@ -89,6 +89,7 @@ class Amx(Multiply):
     """
 
     resident: ClassVar[bool] = True
+    configured: ClassVar[bool] = True
 
     def __init__(self, isa: Isa, tile: TileFma) -> None:
         super().__init__(isa, tile)
@@ -97,18 +98,21 @@ class Amx(Multiply):
 
     # --- the unit -----------------------------------------------------------------------------
 
-    def begin(self, f: Function, down: int, across: int) -> None:
-        """Configures the tiles; for all of a panel's grid, even if the kernel walks a part of it."""
-        assert down * across + down + across <= TILES, "operands and accumulators are eight tiles"
-        self._down, self._across = down, across
-        self._buffer = f.alloca(INT8, across * TILE_ROWS * ROW_BYTES, ROW_BYTES)
+    def configure(self, f: Function) -> None:
+        """Every tile whole. It waits for all tiles before, some 100 ns, so it is done once for many."""
         block = f.alloca(INT8, _CONFIGURATION_BYTES, _CONFIGURATION_BYTES)
         f.store(vector_constant(INT8, list(configuration())), block, _CONFIGURATION_BYTES)
         self._effect(f, "ldtilecfg", (POINTER,), [block])
 
-    def end(self, f: Function) -> None:
-        """Releases the tiles: a thread that holds none has less state to save at a context switch."""
+    def release(self, f: Function) -> None:
+        """A thread that holds no tiles has less state to save at a context switch."""
         self._effect(f, "tilerelease", (), [])
+
+    def begin(self, f: Function, down: int, across: int) -> None:
+        """Numbers the tiles for all of a panel's grid, even if the kernel walks a part of it."""
+        assert down * across + down + across <= TILES, "operands and accumulators are eight tiles"
+        self._down, self._across = down, across
+        self._buffer = f.alloca(INT8, across * TILE_ROWS * ROW_BYTES, ROW_BYTES)
 
     def _effect(self, f: Function, name: str, kinds: Sequence[Type], arguments: Sequence[Value]) -> None:
         f.call(f.module.declare(f"llvm.x86.{name}", VOID, kinds), arguments)

@@ -33,6 +33,9 @@ class Multiply(ABC):
     #: The accumulators are state of the unit (ZA of SME, the tiles of AMX), not values of LLVM.
     resident: ClassVar[bool] = False
 
+    #: Whether a thread has to configure the unit, once for any number of tiles: see `configure`.
+    configured: ClassVar[bool] = False
+
     #: Steps of the depth by which operands are loaded before they are multiplied; 0: in the same step.
     ahead: ClassVar[int] = 0
 
@@ -47,8 +50,14 @@ class Multiply(ABC):
         """LLVM attributes of functions that use the unit; they replace the default ones."""
         return None
 
+    def configure(self, f: Function) -> None:  # noqa: B027
+        """Before the first tile."""
+
+    def release(self, f: Function) -> None:  # noqa: B027
+        """After the last tile."""
+
     def begin(self, f: Function, down: int, across: int) -> None:  # noqa: B027
-        """Before the first accumulator of a grid of `down` × `across`: configures the unit."""
+        """Before the first accumulator of a grid of `down` × `across`."""
 
     def end(self, f: Function) -> None:  # noqa: B027
         """After the last row was read: leaves the unit as it was found."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import PREPACKED_ROWS, Blocking, choose_blocking, prepacked
+from tilewright.macro.blocking import Blocking, choose_blocking, prepacked, prepacked_rows
 from tilewright.macro.bounds import CutBounds, blocking_bounds
 from tilewright.macro.packing import weight_lanes
 from tilewright.macro.tuned import tuned_blocking
@@ -22,7 +22,7 @@ def cut_gemm(problem: Gemm, machine: Machine) -> Blocking:
     blocking = choose_blocking(machine, instruction, columns)
     if not problem.packed and problem.weights is None:
         return tuned_blocking(machine, problem.types, instruction, blocking)
-    return prepacked(blocking) if _prepacked(problem) else blocking
+    return prepacked(machine, instruction, blocking) if _prepacked(problem) else blocking
 
 
 def _prepacked(problem: Gemm) -> bool:
@@ -32,7 +32,8 @@ def _prepacked(problem: Gemm) -> bool:
 def bounds_of_gemm(problem: Gemm, machine: Machine, cut: Blocking) -> CutBounds:
     """The rules that fixed each size of a GEMM's blocking."""
     instruction = instruction_of(problem, machine.isa)
-    found = blocking_bounds(machine, instruction, cut, PREPACKED_ROWS if _prepacked(problem) else 1)
+    rows = prepacked_rows(machine, instruction, cut) if _prepacked(problem) else 1
+    found = blocking_bounds(machine, instruction, cut, rows)
     notes = found.notes
     if problem.weights:
         notes += (f"nr is {cut.nr}, the width of the panels in which weights are stored.",)
