@@ -308,3 +308,35 @@ def test_all_passes_keep_the_meaning() -> None:
         "linear activation=gelu bias=True by_columns=True",
         "linear residual=True by_columns=True",
     ]
+
+
+def mlp(g: Graph, x: Value) -> Value:
+    h = g.layer_norm(x, floats(8), floats(8))
+    inner = g.linear(h, floats(16, 8), floats(16), activation="gelu")
+    return g.linear(inner, floats(8, 16)) + h
+
+
+def test_bf16_rounds_rows_where_a_unit_multiplies_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layer that is read as rounded rows alone rounds its own result; others are rounded by a cast."""
+    for rounds in (True, False):
+        monkeypatch.setattr(
+            "tilewright.graph.passes.pack_weights.rounds_rows", lambda _, rounds=rounds: rounds
+        )
+        found = words(run_passes(network(mlp, "n", 8), "bf16"))
+        first = "linear activation=gelu bias=True by_columns=True"
+        second = "linear residual=True by_columns=True"
+        if rounds:
+            first, second = f"{first} dtype=bfloat16", f"{second} dtype=float32"
+            assert found.pop(1) == "cast dtype=bfloat16"
+        assert found[1:] == [first, second]
+
+
+@pytest.mark.parametrize("rounds", [True, False])
+def test_bf16_is_as_accurate_as_its_operands(rounds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilewright.graph.passes.pack_weights.rounds_rows", lambda _: rounds)
+    g, weights = Graph(), (floats(24, 8), floats(8, 24))
+    g.output(g.linear(g.linear(g.input("x", shape=("n", 8)), weights[0]), weights[1]), "y")
+    x = floats(50, 8)
+    exact = x.astype(np.float64) @ weights[0].T @ weights[1].T
+    error = np.abs(np.asarray(g.compile(precision="bf16")(x)) - exact).max() / np.abs(exact).max()
+    assert 1e-4 < error < 1e-2

@@ -14,7 +14,9 @@ from assembly_text import AssemblyLoop, functions, innermost_loops
 from grid_kernel import GridKernel, pack, panels, product
 from support import Array
 from tiers import crossed
+from uncompiled import uncompiled
 
+import tilewright as tw
 from tilewright.llvm.build import Module
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_assembly
@@ -179,3 +181,28 @@ def test_extremes(tile: TileFma) -> None:
     a[3, 5], a[17, 7], b[1, 30] = np.inf, np.nan, -np.inf
     a, b = a.astype(tile.a.numpy), b.astype(tile.b.numpy)
     np.testing.assert_array_equal(run(tile, GRID, a, b)[0], product(a, b, np.float32))
+
+
+# --- tasks ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        tw.Gemm(dtype="bf16", strategy="packing"),
+        tw.Gemm(dtype="bf16", a="strided", b="packed", c="strided", epilogue="bias,gelu"),
+        tw.Gemm(dtype="u8", b_dtype="i8", out_dtype="i32", m=64, n=64, k=256),
+    ],
+    ids=["strided", "packed", "known"],
+)
+def test_a_task_configures_the_unit_once_for_all_of_its_tiles(problem: tw.Gemm) -> None:
+    """LDTILECFG waits for the multiplies before it, so tiles leave it to the function that calls them."""
+    kernel = uncompiled(problem, "sapphirerapids")
+    found = functions(kernel.assembly, find_machine("sapphirerapids").triple)
+    tiles = {name: loop for name, loop in found.items() if name.startswith("tile_")}
+    assert sum(loop.counts["tileloadd"] for loop in tiles.values()) > 0
+    assert not any(loop.matching("^(ldtilecfg|tilerelease)") for loop in tiles.values())
+    callers = {name for name, loop in found.items() if loop.matching(r"^callq\s+tile_")} - set(tiles)
+    assert callers
+    for name in callers:
+        assert (found[name].counts["ldtilecfg"], found[name].counts["tilerelease"]) == (1, 1), name

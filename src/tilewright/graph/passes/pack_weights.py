@@ -107,24 +107,46 @@ class _WeightPacking:
         node = self.network.nodes[at]
         if isinstance(node, NormNode) and at in self.balances and self.balances[at].folded:
             return folded_norm(self.network, rewriter, at, self.balances[at].factors)
-        if not isinstance(node, LinearNode):
+        array = self._array(at)
+        if not isinstance(node, LinearNode) or array is None:
             return None
-        x, weight = self.network.operand_types(at)[:2]
-        array = constant_array(self.network, node.operands[1])
-        if array is None or x.dtype != weight.dtype or 0 in array.shape:
-            return None
+        x = self.network.types[node.operands[0]]
         operands = [rewriter.moved[one] for one in node.operands]
         if node.operands[0] in self.balances:
             operands[0] = self._balanced(rewriter, node.operands[0])
         precision = self._precision(at, x.dtype)
         operands[1] = self._weight(rewriter, node, array, precision)
         changed = replace(node, by_columns=True, quantised_rows=precision == "i8-dynamic")
-        if precision == "bf16" and rounds_rows(host_machine()):
+        if self._rounds(at):
             operands[0] = self._rounded(rewriter, node.operands[0])
-            changed = replace(changed, dtype=x.dtype)
+            changed = replace(changed, dtype=BF16.numpy if self._only_rounded(at) else x.dtype)
         return rewriter.add(replace(changed, operands=tuple(operands)))
 
+    def _array(self, at: int) -> Array | None:
+        """The weight of a layer that is packed; None of other nodes."""
+        if not isinstance(self.network.nodes[at], LinearNode):
+            return None
+        x, weight = self.network.operand_types(at)[:2]
+        array = constant_array(self.network, self.network.nodes[at].operands[1])
+        return None if array is None or x.dtype != weight.dtype or 0 in array.shape else array
+
+    def _rounds(self, at: int) -> bool:
+        """Whether a node is a layer that rounds its rows to bfloat16."""
+        if self.precision != "bf16" or self._array(at) is None or not rounds_rows(host_machine()):
+            return False
+        return self.network.types[self.network.nodes[at].operands[0]].dtype == np.float32
+
+    def _only_rounded(self, at: int) -> bool:
+        """Whether a layer that rounds is read as rows of such layers alone: then its result is rounded."""
+        node, readers = self.network.nodes[at], self.network.readers[at]
+        if not self._rounds(at) or at in self.network.results or node.in_place():
+            return False
+        rows = (self._rounds(one) and at == self.network.nodes[one].operands[0] for one in readers)
+        return len(readers) == len(set(readers)) > 0 and all(rows)
+
     def _rounded(self, rewriter: Rewriter, x: int) -> int:
+        if self._only_rounded(x):
+            return rewriter.moved[x]
         if x not in self.rounded:
             self.rounded[x] = rewriter.add(CastNode((rewriter.moved[x],), BF16.numpy))
         return self.rounded[x]
