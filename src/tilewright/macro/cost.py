@@ -129,6 +129,11 @@ CROWDED_LINES = 2
 #: sibling thread 0.66 and 0.73), 768³ 0.83 and 0.93, 100x1000x1000 0.79 and 0.69, 200x300x5000 0.77 and 0.84.
 LATE_SLICE_L2 = 1 / 8
 LATE_ROWS = 128
+#: Unless they are shallow: tiles prefetch none of the rows with which a column begins, a third and more of
+#: so few depths. 16x10000x64 has 0.31 of the peak in place and 0.42 with a packed B, 36x10000x128
+#: 0.51 and 0.61, 100x10000x100 0.68 and 0.78, 36x10000x192 0.59 and 0.59. Under 8 rows a copy does not pay.
+LATE_DEPTH = 192
+UNCOPIED_ROWS = 7
 #: There, panels that strips meet take that share of L2 at most for each thread, and stay in it: 1000³ takes
 #: 0.85 of its time so, 256x4096x4096 0.76 (docs/decisions/065-busy-siblings.md). Not in a small L2, where a
 #: strip would meet so few columns that A comes from L3 too often.
@@ -179,6 +184,7 @@ class InPlaceLimits:
     fetched_rows, crowded_rows : rows that read a B of any size in place, if its rows spread over the sets of
         L1; the second, if they fall into four sets. 0 without prefetches.
     late_slice, late_rows : elements of a larger slice that only so many rows read in place.
+    late_depth, uncopied_rows : depths up to which only so many rows do; 0 where that makes no difference.
     copied_a : elements of an m×kc slice of A for which a B whose lanes are not adjacent is copied one
         micro-panel at a time.
     streamed_rows : rows that stream a B which L2 does not hold.
@@ -209,6 +215,8 @@ class InPlaceLimits:
     crowded_rows: int
     late_slice: int
     late_rows: int
+    late_depth: int
+    uncopied_rows: int
     copied_a: int
     streamed_rows: int
     crowded_above: int
@@ -281,6 +289,8 @@ def in_place_limits(
         crowded_rows=wide * (FEW_ROWS if is_late else CROWDED_ROWS),
         late_slice=late,
         late_rows=LATE_ROWS,
+        late_depth=fetches * is_late * LATE_DEPTH,
+        uncopied_rows=UNCOPIED_ROWS,
         copied_a=int(COPIED_A_L2 * machine.l2.size) // types.a.size,
         in_place_a=3 * machine.l2.size // (2 * types.a.size),
         streamed_rows=UNFETCHED_ROWS if fetches else STREAMED_ROWS,

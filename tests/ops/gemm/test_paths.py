@@ -163,6 +163,11 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (65, 512, 96): (Path.STRIPS, Path.STRIPS),
     (512, 512, 8): (Path.STRIPS, Path.STRIPS),
     (1024, 96, 2048): (Path.STRIPS, Path.STRIPS),
+    (7, 10000, 100): (Path.IN_PLACE, Path.IN_PLACE),  # shallow
+    (8, 10000, 100): (Path.STRIPS, Path.IN_PLACE),
+    (100, 10000, 100): (Path.STRIPS, Path.IN_PLACE),
+    (100, 4000, 200): (Path.IN_PLACE, Path.IN_PLACE),
+    (100, 600, 100): (Path.IN_PLACE, Path.IN_PLACE),  # in L2
 }
 
 

@@ -147,7 +147,7 @@ def _fetched_rows(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, 
     for most, part in ((limits.fetched_rows, QUARTER), (limits.crowded_rows, HALF)):
         if most:
             rows = Compare(Relation.LE, sizes.m, Constant(most))
-            yield rows, held, _rows_of_b(nest, limits, Relation.LT, part), *ones(sizes.cs_b)
+            yield rows, held, _rows_of_b(nest, limits, Relation.LT, part), *_deep(limits), *ones(sizes.cs_b)
 
 
 def _fetched_b(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
@@ -155,11 +155,19 @@ def _fetched_b(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...
     sizes = nest.sizes
     spread = _rows_of_b(nest, limits, Relation.LT, QUARTER)
     rows = Compare(Relation.LE, sizes.m, Constant(limits.late_rows))
-    slices = {limits.late_slice: (rows,), limits.fetched_slice: ()}  # the same slice once, for any rows
+    slices = {
+        limits.late_slice: (rows, *_deep(limits)),
+        limits.fetched_slice: (),
+    }  # the same one for any rows
     for most, others in slices.items():
         if most:
             held = Compare(Relation.LE, sizes.n * Name("kc"), Constant(most))
             yield held, spread, *ones(sizes.cs_b), *others
+
+
+def _deep(limits: InPlaceLimits) -> tuple[Compare, ...]:
+    """Conditions of so many depths that most rows of B in a column of tiles are prefetched."""
+    return (Compare(Relation.LT, Constant(limits.late_depth), Name("kc")),) if limits.late_depth else ()
 
 
 def _copied_b(nest: Nest, limits: InPlaceLimits, spread: Compare) -> Iterator[tuple[Compare, ...]]:
@@ -185,7 +193,9 @@ def _few_in_place(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, 
     if limits.few_in_one_set:
         yield few, Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, limits.few_in_one_set))
         return
-    yield few, *ones(sizes.cs_b)
+    yield few, *_deep(limits), *ones(sizes.cs_b)
+    if limits.late_depth:
+        yield Compare(Relation.LE, sizes.m, Constant(limits.uncopied_rows)), *ones(sizes.cs_b)
     if sizes.cs_b != Constant(1):  # copied, one micro-panel at a time
         spread = Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, limits.one_set))
         yield few, spread, Compare(Relation.LT, Constant(1), sizes.cs_b)
