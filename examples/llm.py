@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,15 +78,19 @@ class Weights:
     read_bytes: int = 0
 
     def matrix(self, columns: int, rows: int) -> Any:
-        """The weight of a linear layer from `rows` to `columns`, packed."""
+        """The weight of a linear layer from `rows` to `columns`: packed, or in bfloat16 as it is."""
         scale = np.float32(1 / math.sqrt(rows))
         drawn = self.rng.standard_normal((rows, columns), np.float32) * scale
+        if self.precision == "bf16":
+            narrow = drawn.T.astype(ml_dtypes.bfloat16)
+            self.read_bytes += narrow.nbytes
+            return narrow
         if self.precision == "i4-weights":
             packed = tw.quantize_weights(drawn, bits=4, group=GROUP)
         elif self.precision == "i8-weights":
             packed = tw.quantize_weights(drawn, bits=8)
         else:
-            packed = tw.pack(drawn, form="bf16") if self.precision == "bf16" else tw.pack(drawn)
+            packed = tw.pack(drawn)
         self.read_bytes += packed.nbytes
         return packed
 
@@ -128,7 +133,7 @@ def decoder(shape: Shape, weights: Weights) -> tw.CompiledGraph:
     last = g.rms_norm(x[:, -1], weights.norm(shape.width))
     g.output(g.linear(last, weights.matrix(shape.vocabulary, shape.width)), "logits")
     g.output(after, "lengths")
-    return g.compile()
+    return g.compile(precision="bf16" if weights.precision == "bf16" else "f32")
 
 
 class Session:

@@ -55,7 +55,9 @@ def packed_weight(weight: Array, precision: str, known: InputStatistics | None =
         moments = shrunk_moments(known.moments, known.rows)
         return quantized_for(weight, four if precision == "i4-weights" else eight, moments, host_machine())
     if precision == "bf16":
-        return pack(weight.astype(BF16.numpy)) if rounds_rows(host_machine()) else pack(weight, form="bf16")
+        if rounds_rows(host_machine()):
+            return pack(weight.astype(BF16.numpy, copy=False))
+        return pack(weight.astype(F32.numpy, copy=False), form="bf16")
     if precision == "i8-dynamic":
         return quantize_weights(weight, bits=8)
     if precision == "i8-weights":
@@ -128,7 +130,8 @@ class _WeightPacking:
             return None
         x, weight = self.network.operand_types(at)[:2]
         array = constant_array(self.network, self.network.nodes[at].operands[1])
-        return None if array is None or x.dtype != weight.dtype or 0 in array.shape else array
+        stored = self.precision == "bf16" and (x.dtype, weight.dtype) == (F32.numpy, BF16.numpy)
+        return None if array is None or not (stored or x.dtype == weight.dtype) or 0 in array.shape else array
 
     def _rounds(self, at: int) -> bool:
         """Whether a node is a layer that rounds its rows to bfloat16."""
