@@ -23,6 +23,7 @@ from tilewright.graph.passes.recognise_functions import fuse_norm_weights, recog
 from tilewright.graph.passes.recognise_gates import recognise_gates
 from tilewright.graph.passes.simplify import simplify
 from tilewright.graph.value import Value
+from tilewright.spec.dtype import BF16
 
 RANDOM = np.random.default_rng(3)
 
@@ -340,3 +341,17 @@ def test_bf16_is_as_accurate_as_its_operands(rounds: bool, monkeypatch: pytest.M
     exact = x.astype(np.float64) @ weights[0].T @ weights[1].T
     error = np.abs(np.asarray(g.compile(precision="bf16")(x)) - exact).max() / np.abs(exact).max()
     assert 1e-4 < error < 1e-2
+
+
+@pytest.mark.parametrize("rounds", [True, False])
+def test_bf16_packs_weights_that_are_stored_so(rounds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoints have weights of bfloat16, and rows are float32."""
+    monkeypatch.setattr("tilewright.graph.passes.pack_weights.rounds_rows", lambda _: rounds)
+    weight, x, found = floats(24, 8).astype(BF16.numpy), floats(50, 8), []
+    for stored in (weight, weight.astype(np.float32)):
+        g = Graph()
+        g.output(g.linear(g.input("x", shape=("n", 8)), stored), "y")
+        found.append(np.asarray(g.compile(precision="bf16")(x)))
+        assert "packed" in str(run_passes(g.network, "bf16"))
+    np.testing.assert_array_equal(*found)
+    assert found[0].dtype == np.float32

@@ -69,8 +69,10 @@ class MicroKernel(Chains):
         """LLVM attributes of a function that contains the tile: see `Multiply.attributes`."""
         return None
 
-    #: Whether a thread has to configure a unit before it comes to the code of tiles: see `configure`.
-    configured = False
+    @property
+    def configured(self) -> bool:
+        """Whether a thread has to configure a unit before it comes to the code of tiles: see `configure`."""
+        return False
 
     def configure(self, f: Function) -> None:
         """Before the first tile of any number: configures the unit."""
