@@ -353,5 +353,5 @@ def test_bf16_packs_weights_that_are_stored_so(rounds: bool, monkeypatch: pytest
         g.output(g.linear(g.input("x", shape=("n", 8)), stored), "y")
         found.append(np.asarray(g.compile(precision="bf16")(x)))
         assert "packed" in str(run_passes(g.network, "bf16"))
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0], found[1])
     assert found[0].dtype == np.float32
