@@ -207,10 +207,7 @@ PREPACKED_ROWS = 2
 
 
 def prepacked_rows(machine: Machine, instruction: TileFma, blocking: Blocking) -> int:
-    """How many times the usual rows a block has where B is packed already; see `prepacked`.
-
-    Once if those already are what lets B stream from L3: twice as many would fill L2.
-    """
+    """How many times the usual rows a block has in `prepacked`; 1 where twice as many would fill L2."""
     tile = machine_tile(machine, instruction, blocking.nr)
     limits = row_limits(machine, instruction, tile, blocking.kc)
     return PREPACKED_ROWS if limits.rows == limits.third else 1

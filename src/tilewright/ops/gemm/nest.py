@@ -12,7 +12,6 @@ from tilewright.ir.nodes import (
     FEW_LANES,
     Buffer,
     If,
-    Let,
     Loop,
     Pack,
     Program,
@@ -294,9 +293,8 @@ def _paths(nest: Nest, limits: InPlaceLimits, isa: Isa) -> Iterator[PathChoice]:
         if nest.in_place:
             body = _tall_tiles(nest, limits, lanes, tiling(nest))
             yield PathChoice(Path.IN_PLACE, _both_in_place(nest, limits, words), body)
-        yield PathChoice(
-            Path.STRIPS, _strips(nest, limits, words), packing(nest, limits.strip, limits.strip_slice)
-        )
+        body = packing(nest, limits.strip, limits.strip_slice)
+        yield PathChoice(Path.STRIPS, _strips(nest, limits, words), body)
     yield PathChoice(Path.PACKED, None, packing(nest))
 
 
@@ -498,6 +496,4 @@ def _buffers_used(body: tuple[Statement, ...]) -> frozenset[str]:
                 found |= {carry.sums.buffer} if carry else set()
             case TileEpilogue(c, sums):
                 found |= {c.buffer, sums.buffer}
-            case Let():
-                pass
     return frozenset(found)
