@@ -76,8 +76,8 @@ class Core:
     models : the numbers by which its CPUs name themselves, for hosts of which LLVM says only a level.
     vectors : rates of vectors, narrowest first; without them those of the `Isa` row are taken.
     fma_latency : cycles until the result of a multiply-add can be added to again; 0 as in the `Isa` row.
-    issue_per_cycle : instructions that start each cycle, of one thread alone; each of two has half. 0 if
-        unknown.
+    issue_per_cycle : instructions that start each cycle, of one thread alone; each of two has half. The width
+        of allocation or dispatch in the guides that `source` names; 0 if unknown.
     tlb_pages : translations that the first and the second level hold, of ordinary pages; 0 if unknown.
     l1, l2, l3 : data caches of an ordinary part, for named machines; a host reads its own.
     source : where the figures are from.

@@ -62,7 +62,7 @@ def _amx(instruction: str, a: DType, b: DType, acc: DType, feature: str) -> Tile
     """A product of tiles of AMX: a grid of 2×2 accumulators, the other four tiles hold operands.
 
     Source: Intel SDM vol. 2, TDPBF16PS, TDPFP16PS, TDPB[SU][SU]D; one in 16 cycles, latency 52: Intel 248966,
-    Advanced Matrix Extensions. Reading the tiles of sums takes 140 ns, as long as 200 depths, and operands of
+    Advanced Matrix Extensions. Reading the tiles of sums takes 140 ns, as long as five steps, and operands of
     8 or 11 bits make far larger errors than a long chain.
     """
     k = 64 // a.size

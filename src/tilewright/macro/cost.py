@@ -129,9 +129,9 @@ CROWDED_LINES = 2
 #: sibling thread 0.66 and 0.73), 768³ 0.83 and 0.93, 100x1000x1000 0.79 and 0.69, 200x300x5000 0.77 and 0.84.
 LATE_SLICE_L2 = 1 / 8
 LATE_ROWS = 128
-#: Unless they are shallow: tiles prefetch none of the rows with which a column begins, a third and more of
-#: so few depths. 16x10000x64 has 0.31 of the peak in place and 0.42 with a packed B, 36x10000x128
-#: 0.51 and 0.61, 100x10000x100 0.68 and 0.78, 36x10000x192 0.59 and 0.59. Under 8 rows a copy does not pay.
+#: Unless they are shallow: tiles prefetch none of the rows with which a column begins, a quarter and more of
+#: so few depths. 16x10000x64 has 39 GFLOPS in place and 60 with a packed B, 36x10000x128 86 and 103,
+#: 100x10000x100 113 and 130, 36x10000x192 91 and 93. Fewer than 8 rows were not measured, and stay.
 LATE_DEPTH = 192
 UNCOPIED_ROWS = 7
 #: There, panels that strips meet take that share of L2 at most for each thread, and stay in it: 1000³ takes
@@ -258,9 +258,9 @@ def in_place_limits(
       and meets all panels of B. It is packed only where its lines would evict each other.
     - Where depths of A are not adjacent, each depth of a strip has lines of its own: such an A is packed
       unless L1 holds the lines of all depths (`COLUMNS_SHARE`), or they are used once or twice.
-    - A strip has as many register tiles as let the panels of B stream from L3 in time
-      (`tiles_a_panel`). Where L3 can't deliver that to one tile, strips
-      meet as many panels at a time as L2 keeps (`LATE_PANELS_L2`).
+    - A strip has as many register tiles as let the panels of B stream from L3 in time (`tiles_a_panel`).
+      Where L3 can't deliver that to one tile, strips meet as many panels at a time as L2 keeps
+      (`LATE_PANELS_L2`).
 
     Measured in docs/decisions/046-strips-of-a.md, 057-columns-of-a.md, 059-rows-of-b.md and 060-late-l3.md.
     """

@@ -20,7 +20,7 @@ from tilewright.spec.dtype import DType
 BIAS_SETS = 2
 
 #: Steps of the depth by which few rows prefetch B, into L2: L1 has too few lines on their way for that and
-#: the loads of tiles. One row reads 134 MB of weights at 0.78 of the rate of vectors so; 0.70 if into L1.
+#: the loads of tiles. One row reads 100 MB of weights at 0.78 of the rate of vectors so; 0.70 if into L1.
 PANEL_STEPS_AHEAD = 8
 
 #: Vectors of sums that are read from a unit's own accumulators before they are stored: half of the registers;

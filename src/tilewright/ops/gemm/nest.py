@@ -154,10 +154,8 @@ def _fetched_b(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...
     sizes = nest.sizes
     spread = _rows_of_b(nest, limits, Relation.LT, QUARTER)
     rows = Compare(Relation.LE, sizes.m, Constant(limits.late_rows))
-    slices = {
-        limits.late_slice: (rows, *_deep(limits)),
-        limits.fetched_slice: (),
-    }  # the same one for any rows
+    few = (rows, *_deep(limits))
+    slices = {limits.late_slice: few, limits.fetched_slice: ()}  # the same slice once, for any rows
     for most, others in slices.items():
         if most:
             held = Compare(Relation.LE, sizes.n * Name("kc"), Constant(most))
