@@ -221,13 +221,19 @@ class _Verifier:
         self.expression(node.columns, scope, where)
         if (node.source is None) is not (node.op is UnaryOp.ZERO):
             raise InvalidTileIr(where=where, reason="zero has no source, every other operation has one")
-        elements = {self.buffers[window.buffer].dtype for window in windows}
-        if len(elements) != 1:
-            raise InvalidTileIr(where=where, reason="source and destination differ in element type")
-        (element,) = elements
+        element, *others = (self.buffers[window.buffer].dtype for window in windows)
+        if others and others[0] != element:
+            self.cast(node, (others[0], element), where)
         if node.op.computes and element not in FUNCTION_DTYPES:
             needed = " or ".join(map(str, FUNCTION_DTYPES))
             raise InvalidTileIr(where=where, reason=f"{node.op.value} needs {needed}, not {element}")
+
+    def cast(self, node: UnaryMap, types: tuple[DType, DType], where: str) -> None:
+        """Identity between two types of floats converts; its windows are adjacent alike."""
+        assert node.source is not None
+        adjacent = node.destination.strides[0] == node.source.strides[0] == Constant(1)
+        if node.op is not UnaryOp.IDENTITY or not adjacent or not set(types) <= set(FUNCTION_DTYPES):
+            raise InvalidTileIr(where=where, reason="source and destination differ in element type")
 
     def matmul(self, node: TileMatmul, scope: frozenset[str], axes: frozenset[str]) -> None:
         where = f"matmul {node.c.buffer}"

@@ -13,7 +13,7 @@ from tilewright.errors import GraphDtype
 from tilewright.graph.nodes.base import Node, ValueType, is_float, moved
 from tilewright.graph.sizes import Sizes, broadcast
 from tilewright.ops.binary.call import prepare_pairs
-from tilewright.ops.elementwise.call import prepare_each
+from tilewright.ops.elementwise.call import convert, prepare_each
 from tilewright.records import dataclass
 from tilewright.spec.binary_functions import BinaryOp, binary_meaning
 from tilewright.spec.functions import UnaryOp, meaning
@@ -234,7 +234,9 @@ class CastNode(Node):
             return arrays[0].astype(self.dtype)
 
     def run(self, arrays: Sequence[Any], out: Array, sizes: Sizes) -> None:
-        """A copy that converts."""
+        """The kernel that converts floats, or NumPy's copy."""
+        if convert(arrays[0], out):
+            return
         if np.can_cast(arrays[0].dtype, out.dtype, "same_kind"):
             moved(out, arrays[0])
         else:

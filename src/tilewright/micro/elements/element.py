@@ -21,53 +21,68 @@ class ElementOp:
     """One element of an operation's matrices.
 
     Moves treat every type as integers of its size, so that no bit changes; an element of 128 bits is two
-    words. Their addresses need not be multiples of anything.
+    words. Their addresses need not be multiples of anything. Identity between two types of floats converts.
 
     Attributes
     ----------
-    op, dtype : the operation and the element type.
+    op, dtype : the operation and the element type of the destination.
+    source : that of the source, if it is another one.
     fused : multiply-adds round once on the row.
     half : the row converts between float16 and float32.
     """
 
     op: UnaryOp
     dtype: DType
+    source: DType
     fused: bool = True
     half: bool = True
 
     @property
+    def converts(self) -> bool:
+        """Whether elements change their type."""
+        return self.source != self.dtype
+
+    @property
+    def name(self) -> str:
+        """The part of functions' names that says what they do."""
+        return f"{self.op.value}_{f'{self.source}_' * self.converts}{self.dtype}"
+
+    @property
     def words(self) -> int:
         """Lanes that one element takes."""
-        return 1 if self.op.computes else max(1, self.dtype.bits // WORD_BITS)
+        return 1 if self._typed else max(1, self.dtype.bits // WORD_BITS)
 
     @property
-    def lane(self) -> Type:
+    def _typed(self) -> bool:
+        """Whether elements are numbers, not bytes that are moved."""
+        return self.op.computes or self.converts
+
+    def _lane(self, dtype: DType) -> Type:
         """The type of one lane."""
-        if self.op.computes:
-            return memory_type(self.dtype)
-        bits = min(self.dtype.bits, WORD_BITS)
+        if self._typed:
+            return memory_type(dtype)
+        bits = min(dtype.bits, WORD_BITS)
         return Type(f"i{bits}", f"i{bits}")
 
-    @property
-    def align(self) -> int:
+    def _align(self, dtype: DType) -> int:
         """Bytes that every address is a multiple of."""
-        return self.dtype.size if self.op.computes else 1
+        return dtype.size if self._typed else 1
 
     def vector(self, count: int) -> Type:
-        """A vector of `count` elements."""
-        return vector_of(self.lane, count * self.words)
+        """A vector of `count` elements of the source."""
+        return vector_of(self._lane(self.source), count * self.words)
 
     def lanes(self, isa: Isa) -> int:
-        """Elements of one vector register."""
-        return max(1, isa.vector_bits // self.dtype.bits)
+        """Elements of one vector register, in the wider type."""
+        return max(1, isa.vector_bits // max(self.dtype.bits, self.source.bits))
 
     def load(self, f: Function, pointer: Value, count: int) -> Value:
         """`count` adjacent elements."""
-        return f.load(self.vector(count), pointer, self.align)
+        return f.load(self.vector(count), pointer, self._align(self.source))
 
     def store(self, f: Function, value: Value, pointer: Value) -> None:
         """Writes adjacent elements."""
-        f.store(value, pointer, self.align)
+        f.store(value, pointer, self._align(self.dtype))
 
     @property
     def reads_nothing(self) -> bool:
@@ -82,6 +97,8 @@ class ElementOp:
         For vectors in between, the hardware would compute unused lanes, which could raise floating-point
         flags: `operate_all` joins such vectors.
         """
+        if self.converts:
+            return Convert(f, half=self.half)(x, self.source, self.dtype)
         if self.op is UnaryOp.IDENTITY:
             return x
         assert x.type.lanes == 1 or x.type.lanes * self.dtype.bits >= PART_BITS
@@ -93,8 +110,8 @@ class ElementOp:
 
     def operate_all(self, f: Function, vectors: list[Value]) -> list[Value]:
         """The operation on several vectors of one width: side by side if they fill a register only so."""
-        lanes, least = vectors[0].type.lanes, PART_BITS // self.dtype.bits
-        if self.op is UnaryOp.IDENTITY or lanes == 1 or lanes >= least:
+        lanes, least = vectors[0].type.lanes, PART_BITS // min(self.dtype.bits, self.source.bits)
+        if not self._typed or lanes == 1 or lanes >= least:
             return [self.operate(f, x) for x in vectors]
         whole = f.concatenate(vectors)
         every = range(whole.type.lanes)

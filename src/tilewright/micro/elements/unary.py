@@ -33,12 +33,14 @@ def emit_unary(f: Function, isa: Isa, line_bytes: int, call: UnaryCall) -> None:
     """Writes a unary operation at the current position, by the strides that are known to be 1."""
     if call.destination.row.known != 1 and call.destination.column.known == 1:
         call = call.transposed()
-    (to, to_row, to_column, dtype), (at, at_row, at_column, _) = call.destination, call.source
-    element = ElementOp(call.op, dtype, fused=isa.fused, half=isa.half)
+    (to, to_row, to_column, dtype), (at, at_row, at_column, source) = call.destination, call.source
+    element = ElementOp(call.op, dtype, source, fused=isa.fused, half=isa.half)
     if to_row.known == at_row.known == 1:
         columns = Columns(to, at, to_column, at_column, call.rows, call.columns)
         ColumnsKernel(isa, element, line_bytes).emit_call(f, columns, call.traffic)
-    elif to_row.known == at_column.known == 1:
+        return
+    assert not element.converts, "verified"
+    if to_row.known == at_column.known == 1:
         # As a transposition: adjacent along the rows in A, along the columns in B.
         block = TransposeBlock(to, at, to_column, at_row, call.columns, call.rows)
         kernel = TransposeKernel(isa, element, line_bytes)
@@ -74,14 +76,13 @@ class ColumnsKernel:
         self.element, self.line_bytes = element, line_bytes
         self.lanes = element.lanes(isa)
 
-    @property
-    def _size(self) -> int:
-        return self.element.dtype.size
+        #: Bytes of an element of the destination, and of the source.
+        self.to_size, self.at_size = element.dtype.size, element.source.size
 
     @property
     def name(self) -> str:
         """The prefix of the names of this kernel's functions."""
-        return f"unary_{self.element.op.value}_{self.element.dtype}"
+        return f"unary_{self.element.name}"
 
     def emit_call(self, f: Function, block: Columns, traffic: Traffic) -> None:
         """Writes small blocks of known sizes in place; calls the function for others."""
@@ -99,9 +100,9 @@ class ColumnsKernel:
         """A column of known size: all of its vectors are loaded, then all are stored."""
         to, at = column
         width = min(self.lanes, powers(rows)[0])
-        values = self._computed(f, [f.at(at, piece * self._size) for piece in pieces], width)
+        values = self._computed(f, [f.at(at, piece * self.at_size) for piece in pieces], width)
         for piece, value in zip(pieces, values, strict=True):
-            self.element.store(f, value, f.at(to, piece * self._size))
+            self.element.store(f, value, f.at(to, piece * self.to_size))
 
     def _computed(self, f: Function, pointers: list[Value], count: int) -> list[Value]:
         """The operation on `count` adjacent elements at each place; zero reads nothing."""
@@ -112,9 +113,8 @@ class ColumnsKernel:
 
     def _column(self, f: Function, block: Columns, column: Value) -> tuple[Value, Value]:
         """The start of a column of the destination and of the source."""
-        to_step, at_step = (
-            f.mul(step, self._size) for step in (block.destination_column, block.source_column)
-        )
+        to_step = f.mul(block.destination_column, self.to_size)
+        at_step = f.mul(block.source_column, self.at_size)
         return f.at(block.destination, f.mul(column, to_step)), f.at(block.source, f.mul(column, at_step))
 
     def _function(self, module: Module, name: str) -> tuple[Function, Columns]:
@@ -142,10 +142,10 @@ class ColumnsKernel:
 
     def _long(self, f: Function, to: Value, at: Value, rows: Value) -> None:
         """A column of at least one vector: whole vectors, and one that ends with the column."""
-        lanes, size, element = self.lanes, self._size, self.element
+        lanes, element = self.lanes, self.element
         last = f.sub(rows, lanes)
-        last_bytes = f.mul(last, size)
-        kept = None if element.reads_nothing else element.load(f, f.at(at, last_bytes), lanes)
+        place = f.at(at, f.mul(last, self.at_size))
+        kept = None if element.reads_nothing else element.load(f, place, lanes)
         start = int64(0)
         if element.op.single:
             turn = UNROLLED_VECTORS * lanes
@@ -155,24 +155,22 @@ class ColumnsKernel:
         with f.loop(start, last, int64(lanes), "vector") as row:
             self._vectors(f, to, at, row, 1)
         value = zero(element.vector(lanes)) if kept is None else element.operate(f, kept)
-        element.store(f, value, f.at(to, last_bytes))
+        element.store(f, value, f.at(to, f.mul(last, self.to_size)))
 
     def _vectors(self, f: Function, to: Value, at: Value, row: Value, count: int) -> None:
         """Some vectors from a row on: loaded together, then stored together."""
-        step = self.lanes * self._size
-        row_bytes = f.mul(row, self._size)
-        to, at = f.at(to, row_bytes), f.at(at, row_bytes)
-        values = self._computed(f, [f.at(at, number * step) for number in range(count)], self.lanes)
-        for number, value in enumerate(values):
-            self.element.store(f, value, f.at(to, number * step))
+        to, at = f.at(to, f.mul(row, self.to_size)), f.at(at, f.mul(row, self.at_size))
+        places = range(0, count * self.lanes, self.lanes)
+        values = self._computed(f, [f.at(at, place * self.at_size) for place in places], self.lanes)
+        for place, value in zip(places, values, strict=True):
+            self.element.store(f, value, f.at(to, place * self.to_size))
 
     def _short(self, f: Function, to: Value, at: Value, rows: Value, width: int) -> None:
         """A column of `width` to twice that many elements: the first and the last so many."""
-        last_bytes = f.mul(f.sub(rows, width), self._size)
-        places = [int64(0)] if width == 1 else [int64(0), last_bytes]
-        values = self._computed(f, [f.at(at, place) for place in places], width)
+        places = [int64(0)] if width == 1 else [int64(0), f.sub(rows, width)]
+        values = self._computed(f, [f.at(at, f.mul(place, self.at_size)) for place in places], width)
         for place, value in zip(places, values, strict=True):
-            self.element.store(f, value, f.at(to, place))
+            self.element.store(f, value, f.at(to, f.mul(place, self.to_size)))
 
     def _emit_streamed(self, module: Module) -> Callee:
         """Stores whole lines of the destination past the caches; elements before and after them as usual."""
@@ -181,7 +179,7 @@ class ColumnsKernel:
         if known is not None:
             return known
         usual = self.emit(module)
-        size, line = self._size, self.line_bytes
+        size, line = self.to_size, self.line_bytes
         turn = line * UNROLLED_VECTORS // size
         f, block = self._function(module, name)
         with f.loop(int64(0), block.columns, int64(1), "column") as column:
@@ -193,30 +191,31 @@ class ColumnsKernel:
             whole = f.and_(f.sub(block.rows, lead), int64(-turn))
             end = f.add(lead, f.select(aligned, whole, int64(0)))
             with f.loop(lead, end, int64(turn), "lines") as row:
-                row_bytes = f.mul(row, size)
-                self._lines(f, f.at(to, row_bytes), f.at(at, row_bytes))
+                self._lines(f, f.at(to, f.mul(row, size)), f.at(at, f.mul(row, self.at_size)))
             self._call_part(f, usual, (to, at), end, f.sub(block.rows, end))
         f.ret()
         return f.callee
 
     def _lines(self, f: Function, to: Value, at: Value) -> None:
         """One turn: whole lines."""
-        step = self.lanes * self._size
+        step = self.lanes * self.to_size
         count = self.line_bytes * UNROLLED_VECTORS // step
         # A function of many instructions needs all registers, so vectors are not kept waiting in them.
         together = min(count, MOST_VECTORS) if self.element.op.single else 1
         for start in range(0, count, together):
-            places = range(start, start + together)
-            values = self._computed(f, [f.at(at, number * step) for number in places], self.lanes)
-            for number, value in zip(places, values, strict=True):
-                f.store_nontemporal(value, f.at(to, number * step), min(step, self.line_bytes))
+            places = [number * self.lanes for number in range(start, start + together)]
+            values = self._computed(f, [f.at(at, place * self.at_size) for place in places], self.lanes)
+            for place, value in zip(places, values, strict=True):
+                f.store_nontemporal(value, f.at(to, place * self.to_size), min(step, self.line_bytes))
 
     def _call_part(
         self, f: Function, callee: Callee, column: tuple[Value, Value], first: Value, rows: Value
     ) -> None:
         """Some rows of one column, by the function for any length."""
-        first_bytes = f.mul(first, self._size)
-        to, at = (f.at(pointer, first_bytes) for pointer in column)
+        to, at = (
+            f.at(pointer, f.mul(first, size))
+            for pointer, size in zip(column, (self.to_size, self.at_size), strict=True)
+        )
         f.call(callee, [to, at, int64(0), int64(0), rows, int64(1)])
 
 

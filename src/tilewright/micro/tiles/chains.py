@@ -65,9 +65,10 @@ class Chains(DepthLoops):
             walk = self.walk_depth if call.batch is None else self._walk_batch
             yield from self.strips(f, part, walk(f, part, call, masks, self.begin(f, part)))
             return
-        totals = _Totals(f, part, self.acc, self.tile.nr)
+        totals = Totals.of(f, part, self.acc, self.tile.nr)
         if call.batch is not None:
-            yield from self._close_batch(f, part, call, masks, totals)
+            self._close_batch(f, part, call, masks, totals)
+            yield from totals.rows(f)
         elif call.depth.known is not None:
             yield from self._close_known(f, part, call, masks, totals, call.depth.known)
         elif self.instruction.is_matrix_engine:
@@ -78,13 +79,27 @@ class Chains(DepthLoops):
         else:
             yield from self._close_any(f, part, call, masks, totals)
 
-    def _close(self, f: Function, part: TilePart, acc: list[Value], totals: _Totals, later: Value) -> None:
-        """Adds accumulators to the totals, which begin with them unless `later`."""
+    def close_all(
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], totals: Totals
+    ) -> None:
+        """The sums of all depths, of a batch those of all its products, as totals."""
+        if not self.closes(call):
+            walk = self.walk_depth if call.batch is None else self._walk_batch
+            self._close(f, part, walk(f, part, call, masks, self.begin(f, part)), totals, None)
+        elif call.batch is not None:
+            self._close_batch(f, part, call, masks, totals)
+        else:
+            self._close_each(f, part, call, masks, totals)
+
+    def _close(
+        self, f: Function, part: TilePart, acc: list[Value], totals: Totals, later: Value | None
+    ) -> None:
+        """Adds accumulators to the totals, which begin with them unless `later`; None: they do."""
         for first, _, sums in self.strips(f, part, acc):
             totals.add(f, first, sums, later)
 
     def _close_any(
-        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], totals: _Totals
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], totals: Totals
     ) -> Iterator[Strip]:
         """A depth known at run time only: one loop, whose last chain stays in the accumulators."""
         chain = self.instruction.sum_depths
@@ -104,7 +119,7 @@ class Chains(DepthLoops):
             yield first_row, rows, totals.added(f, first_row, sums, several)
 
     def _close_around_prefetch(
-        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], totals: _Totals
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], totals: Totals
     ) -> Iterator[Strip]:
         """The same with a prefetch before the last depths: one loop over what lies between both events.
 
@@ -138,7 +153,7 @@ class Chains(DepthLoops):
         part: TilePart,
         call: TileCall,
         masks: list[Value | None],
-        totals: _Totals,
+        totals: Totals,
         later: Value | None = None,
     ) -> None:
         """Every chain of a product is added to the totals: accumulators of a unit stay inside its loop.
@@ -167,7 +182,7 @@ class Chains(DepthLoops):
         part: TilePart,
         call: TileCall,
         masks: list[Value | None],
-        totals: _Totals,
+        totals: Totals,
         depth: int,
     ) -> Iterator[Strip]:
         """A known depth: a loop over whole chains, then the rest of the depth."""
@@ -188,8 +203,8 @@ class Chains(DepthLoops):
     # --- batches --------------------------------------------------------------------------------
 
     def _close_batch(
-        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], totals: _Totals
-    ) -> Iterator[Strip]:
+        self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None], totals: Totals
+    ) -> None:
         """As many products as a chain has depths for run in the same accumulators."""
         batch, chain = call.batch, self.instruction.sum_depths
         assert batch is not None
@@ -210,7 +225,6 @@ class Chains(DepthLoops):
                 one = self._product(f, call, *values)._replace(batch=None)
                 self._close_each(f, part, one, masks, totals, later)
             advance([f.at(values[0], a_step), f.at(values[1], b_step)])
-        yield from totals.rows(f)
 
     def _product_bytes(self, f: Function, call: TileCall) -> tuple[Value, Value]:
         """Bytes from one product of a batch to the next, of A and of B: of pointers or of elements."""
@@ -242,38 +256,58 @@ class Chains(DepthLoops):
         return advance.results[2:]
 
 
-class _Totals:
-    """The sums of closed chains of a part, on the stack."""
+class Totals:
+    """The sums of closed chains of a part in memory, in the type of the accumulators.
 
-    def __init__(self, f: Function, part: TilePart, acc: DType, nr: int) -> None:
-        self._part, self._size = part, acc.size
+    Parameters
+    ----------
+    part : the part.
+    acc : type of the sums.
+    pointer, row_bytes : the first sum, and bytes from one row to the next.
+    """
+
+    def __init__(self, part: TilePart, acc: DType, pointer: Value, row_bytes: Value) -> None:
+        self._size, self.pointer, self.row_bytes = acc.size, pointer, row_bytes
         self._kinds = [vector_type(acc, width) for width in part.widths]
+        self._offsets = [sum(part.widths[:v]) * acc.size for v in range(len(part.widths))]
+        self._count = part.rows
+
+    @classmethod
+    def of(cls, f: Function, part: TilePart, acc: DType, nr: int) -> Totals:
+        """Totals on the stack, which stay in L1."""
         memory = f.alloca(memory_type(acc), part.rows * nr, CACHE_LINE)
-        self._places = [
-            f.at(memory, (row * nr + sum(part.widths[:v])) * acc.size)
-            for row in range(part.rows)
-            for v in range(len(part.widths))
+        return cls(part, acc, memory, int64(nr * acc.size))
+
+    def places(self, f: Function, first: Value | int, rows: int) -> list[Value]:
+        """The places of the vectors of some rows from one on."""
+        starts = [
+            f.mul(self.row_bytes, f.add(first, row) if isinstance(first, Value) else first + row)
+            for row in range(rows)
         ]
+        return [f.at(f.at(self.pointer, start), offset) for start in starts for offset in self._offsets]
 
-    def _from(self, first: int, sums: list[Value]) -> list[Value]:
-        """The places of sums whose first row is given."""
-        begin = first * len(self._part.widths)
-        return self._places[begin : begin + len(sums)]
+    def load(self, f: Function, first: Value | int, rows: int) -> list[Value]:
+        """The vectors of some rows from one on."""
+        kinds = self._kinds * rows
+        places = self.places(f, first, rows)
+        return [f.load(kind, place, self._size) for kind, place in zip(kinds, places, strict=True)]
 
-    def add(self, f: Function, first: int, sums: list[Value], later: Value) -> None:
-        """Adds sums from a row on; where there are no totals yet, they are the totals."""
-        totals = self.added(f, first, sums, later)
-        for value, place in zip(totals, self._from(first, sums), strict=True):
+    def store(self, f: Function, first: Value | int, sums: list[Value]) -> None:
+        """Stores the vectors of rows from one on."""
+        for value, place in zip(sums, self.places(f, first, len(sums) // len(self._kinds)), strict=True):
             f.store(value, place, self._size)
+
+    def add(self, f: Function, first: int, sums: list[Value], later: Value | None) -> None:
+        """Adds sums from a row on; where there are no totals yet, they are the totals."""
+        self.store(f, first, sums if later is None else self.added(f, first, sums, later))
 
     def added(
         self, f: Function, first: int, sums: list[Value], condition: Value | None = None
     ) -> list[Value]:
         """Sums from a row on plus their totals, if the condition holds."""
-        places = self._from(first, sums)
 
         def plus(values: list[Value]) -> list[Value]:
-            old = [f.load(value.type, place, self._size) for value, place in zip(values, places, strict=True)]
+            old = self.load(f, first, len(values) // len(self._kinds))
             return [f.plus(value, total) for value, total in zip(values, old, strict=True)]
 
         if condition is None:
@@ -284,7 +318,5 @@ class _Totals:
 
     def rows(self, f: Function) -> Iterator[Strip]:
         """Every row of the totals."""
-        count = len(self._part.widths)
-        for row in range(self._part.rows):
-            places = self._places[row * count : (row + 1) * count]
-            yield row, 1, [f.load(kind, at, self._size) for kind, at in zip(self._kinds, places, strict=True)]
+        for row in range(self._count):
+            yield row, 1, self.load(f, row, 1)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from math import gcd
 
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import Value, int64
+from tilewright.llvm.values import Value, constant, int64, zero
 from tilewright.machine.isa import Edge, Isa, TileFma
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.micro.tiles.chains import Strip
+from tilewright.micro.tiles.chains import Strip, Totals
 from tilewright.micro.tiles.depth import L2, UNIT_UNROLL
 from tilewright.micro.tiles.kernel import MicroKernel
 from tilewright.micro.tiles.operands import Source, TileCall, TilePart
@@ -26,6 +28,9 @@ PANEL_STEPS_AHEAD = 8
 #: Vectors of sums that are read from a unit's own accumulators before they are stored: half of the registers;
 #: the others hold as many vectors of C.
 STRIP_VECTORS = 16
+
+#: Vectors of sums in one iteration of the loop over rows that a unit has stored.
+LOOP_VECTORS = 4
 
 
 class EngineKernel(MicroKernel):
@@ -269,6 +274,83 @@ class EngineKernel(MicroKernel):
             pairs = zip(acc[first:count], acc[begin : begin + biases], strict=True)
             acc[first:count] = [f.plus(*pair) for pair in pairs]
         return acc[:count]
+
+    # --- the way to C -------------------------------------------------------------------------
+
+    def compute(self, f: Function, part: TilePart, call: TileCall) -> None:
+        """Sums that a unit stores go to C where it takes them as they are; else beside it, and on in a loop.
+
+        Vectors of all rows in a straight line would be 13 KiB of code, which takes 200 ns to decode: as long
+        as five steps of AMX.
+        """
+        if not self.unit.stores or call.groups is not None:
+            super().compute(f, part, call)
+            return
+        own = Totals.of(f, part, self.acc, self.tile.nr)
+        totals, done = own, None
+        for condition, place, row in self._takers(f, call):
+            step = f.mul(row, self.acc.size)
+            if condition is None:
+                self.close_all(f, part, call, [], Totals(part, self.acc, place, step))
+                return
+            pointer = f.select(condition, place, totals.pointer)
+            totals = Totals(part, self.acc, pointer, f.select(condition, step, totals.row_bytes))
+            done = condition if done is None else f.or_(done, condition)
+        self.close_all(f, part, call, [], totals)
+        if done is None:
+            self._end_rows(f, part, call, own)
+        else:
+            with f.when(f.not_(done)):
+                self._end_rows(f, part, call, own)
+
+    def _takers(self, f: Function, call: TileCall) -> Iterator[tuple[Value | None, Value, Value]]:
+        """What takes sums as they are: under which condition (None: always), the place, elements of a row."""
+        update, carry = call.update, call.carry
+        if carry is not None:
+            yield f.and_(carry.first, f.not_(carry.last)), carry.sums, carry.row
+        if self.c != self.acc or call.steps is not None or update.added:
+            return
+        tests = [] if carry is None else [carry.first, carry.last]
+        if update.alpha is not None:
+            tests.append(f.not_(f.not_equal(update.alpha, constant(self.acc, 1))))
+        if update.beta is not None:
+            tests.append(f.not_(f.not_equal(update.beta, zero(self.element))))
+        yield reduce(f.and_, tests) if tests else None, call.c.pointer, call.c.row
+
+    def _close(
+        self, f: Function, part: TilePart, acc: list[Value], totals: Totals, later: Value | None
+    ) -> None:
+        """A unit that stores its sums stores later ones beside the totals, from where they are added."""
+        if not self.unit.stores:
+            super()._close(f, part, acc, totals, later)
+        elif later is None:
+            self._store_grid(f, part, totals)
+        else:
+            with f.branch(later) as (adding, beginning):
+                with beginning:
+                    self._store_grid(f, part, totals)
+                with adding:
+                    more = Totals.of(f, part, self.acc, self.tile.nr)
+                    self._store_grid(f, part, more)
+                    with f.loop(int64(0), int64(part.rows), int64(1), "row") as row:
+                        pairs = zip(totals.load(f, row, 1), more.load(f, row, 1), strict=True)
+                        totals.store(f, row, [f.plus(*pair) for pair in pairs])
+
+    def _store_grid(self, f: Function, part: TilePart, totals: Totals) -> None:
+        """Stores every accumulator."""
+        m, (down, across) = self.instruction.m, self._grid(part)
+        for i in range(down):
+            place = f.at(totals.pointer, f.mul(totals.row_bytes, i * m))
+            accs = self._resident[i * across : (i + 1) * across]
+            self.unit.store(f, accs, place, totals.row_bytes)
+
+    def _end_rows(self, f: Function, part: TilePart, call: TileCall, sums: Totals) -> None:
+        """Sums on their way to C, some rows at a time."""
+        together = gcd(part.rows, max(1, LOOP_VECTORS // len(part.widths)))
+        strip = part._replace(rows=together)
+        with f.loop(int64(0), int64(part.rows), int64(together), "row") as row:
+            values = sums.load(f, row, together)
+            self.end(f, strip, self.below(f, call, row), values, [None] * len(part.widths))
 
     def strips(self, f: Function, part: TilePart, acc: list[Value]) -> Iterator[Strip]:
         """Accumulators inside a unit are read in strips of as many rows as fit in vector registers."""

@@ -143,30 +143,31 @@ class MicroKernel(Chains):
     def emit_part(self, f: Function, part: TilePart, call: TileCall) -> None:
         """Writes one straight-line tile at the current position; a unit is configured there (`configure`)."""
         self.enter(f)
-        self._emit_part(f, part, call)
+        self.compute(f, part, call)
         self.leave(f)
 
-    def _emit_part(self, f: Function, part: TilePart, call: TileCall) -> None:
+    def compute(self, f: Function, part: TilePart, call: TileCall) -> None:
+        """The sums of a tile, and their way to C."""
         masks: list[Value | None] = [None] * len(part.widths)
         if part.masked:
             before = sum(part.widths[:-1])
             masks[-1] = f.lane_mask(f.sub(call.columns, before), 0, part.widths[-1])
         if call.groups is not None:
-            self._end(f, part, call, self._grouped_sums(f, part, call, call.groups, masks), masks)
+            self.end(f, part, call, self._grouped_sums(f, part, call, call.groups, masks), masks)
             return
         stored = masks
         if call.padded:
             masks = [None] * len(part.widths)
         for first, rows, sums in self._sums(f, part, call, masks):
-            strip, below = part._replace(rows=rows), self._below(f, call, first)
+            strip, below = part._replace(rows=rows), self.below(f, call, first)
             if not (part.masked and self.prefetches(part, call)):
-                self._end(f, strip, below, sums, stored)
+                self.end(f, strip, below, sums, stored)
                 continue
             with f.branch(f.icmp("==", call.columns, sum(part.widths))) as (whole, partial):
                 with whole:  # some CPUs take tens of cycles for a store under a mask
-                    self._end(f, strip, below, sums, masks)
+                    self.end(f, strip, below, sums, masks)
                 with partial:
-                    self._end(f, strip, below, sums, stored)
+                    self.end(f, strip, below, sums, stored)
 
     def _sums(
         self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None]
@@ -195,17 +196,17 @@ class MicroKernel(Chains):
         """Rows of the part that are finished and stored together."""
         yield 0, part.rows, self.finish(f, part, acc)
 
-    def _below(self, f: Function, call: TileCall, first: int) -> TileCall:
+    def below(self, f: Function, call: TileCall, first: Value | int) -> TileCall:
         """The call for the rows from a given row on."""
         if first == 0:
             return call
         carry = call.carry
         if carry is not None:
-            carry = carry._replace(sums=f.at(carry.sums, f.mul(carry.row, first * self.acc.size)))
-        pointer = f.at(call.c.pointer, f.mul(call.c.row, first * self.c.size))
+            carry = carry._replace(sums=f.at(carry.sums, f.mul(f.mul(carry.row, self.acc.size), first)))
+        pointer = f.at(call.c.pointer, f.mul(f.mul(call.c.row, self.c.size), first))
         return call._replace(c=call.c._replace(pointer=pointer), carry=carry)
 
-    def _end(
+    def end(
         self, f: Function, part: TilePart, call: TileCall, acc: list[Value], masks: list[Value | None]
     ) -> None:
         """Stores finished sums, or keeps them for the next depth block."""

@@ -89,6 +89,7 @@ class Amx(Multiply):
     """
 
     resident: ClassVar[bool] = True
+    stores: ClassVar[bool] = True
     configured: ClassVar[bool] = True
 
     def __init__(self, isa: Isa, tile: TileFma) -> None:
@@ -148,13 +149,17 @@ class Amx(Multiply):
         """The rows, through a buffer in the frame, which the next call overwrites."""
         assert self._buffer is not None, "begin comes first"
         pitch = len(accs) * ROW_BYTES
-        for number, acc in enumerate(accs):
-            place = f.at(self._buffer, number * ROW_BYTES)
-            self._effect(f, "tilestored64", (INT8, POINTER, INT64), [acc, place, int64(pitch)])
+        self.store(f, accs, self._buffer, int64(pitch))
         kind = vector_of(element_type(self.tile.acc), self.tile.n)
         for start in range(0, self.tile.m * pitch, pitch):
             places = range(start, start + pitch, ROW_BYTES)
             yield [f.load(kind, f.at(self._buffer, place), ROW_BYTES) for place in places]
+
+    def store(self, f: Function, accs: Sequence[Value], pointer: Value, row_bytes: Value) -> None:
+        """TILESTORED, one for each accumulator."""
+        for number, acc in enumerate(accs):
+            place = f.at(pointer, number * ROW_BYTES)
+            self._effect(f, "tilestored64", (INT8, POINTER, INT64), [acc, place, row_bytes])
 
 
 def _tile(number: int) -> Value:

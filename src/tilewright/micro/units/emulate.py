@@ -50,6 +50,7 @@ class EmulatedEngine(Multiply):
     """Several rows of A: accumulators in the frame, operands read in place, element by element."""
 
     resident: ClassVar[bool] = True
+    stores: ClassVar[bool] = True
 
     def __init__(self, isa: Isa, tile: TileFma) -> None:
         super().__init__(isa, tile)

@@ -33,6 +33,9 @@ class Multiply(ABC):
     #: The accumulators are state of the unit (ZA of SME, the tiles of AMX), not values of LLVM.
     resident: ClassVar[bool] = False
 
+    #: Accumulators go to memory whole (`store`), and only from there to registers.
+    stores: ClassVar[bool] = False
+
     #: Whether a thread has to configure the unit, once for any number of tiles: see `configure`.
     configured: ClassVar[bool] = False
 
@@ -114,6 +117,15 @@ class Multiply(ABC):
         The widths of the vectors of one row add up to n times the number of accumulators.
         If the unit holds them (`resident`), each row is moved out when it is requested.
         """
+
+    def store(self, f: Function, accs: Sequence[Value], pointer: Value, row_bytes: Value) -> None:
+        """Stores the m rows of horizontally adjacent accumulators, so many bytes from each other."""
+        size = self.tile.acc.size
+        for row, vectors in enumerate(self.rows(f, accs)):
+            place = f.at(pointer, f.mul(row_bytes, row))
+            for vector in vectors:
+                f.store(vector, place, size)
+                place = f.at(place, vector.type.lanes * size)
 
 
 class VectorMultiply(Multiply):

@@ -39,7 +39,7 @@ def choose_elements(problem: Elementwise, machine: Machine) -> ElementCut:
     >>> choose_elements(Elementwise("relu"), find_machine("znver5")).long_row
     1024
     """
-    last, size = machine.l3 or machine.l2, problem.dtype.size
+    last, size = machine.l3 or machine.l2, problem.y_dtype.size
     return ElementCut(last.size // (2 * size), STREAMED_COLUMN_LINES * machine.l1.line // size)
 
 
@@ -81,6 +81,9 @@ def build_elementwise(problem: Elementwise, cut: ElementCut, name: str) -> Progr
         name=name,
         sizes=row_sizes(),
         scalars=(),
-        buffers=tuple(Buffer(array, problem.dtype, Space.ARGUMENT) for array in "xy"),
+        buffers=(
+            Buffer("x", problem.dtype, Space.ARGUMENT),
+            Buffer("y", problem.y_dtype, Space.ARGUMENT),
+        ),
         body=(parallel("b", zero, Name("batch"), one, over_outer),),
     )

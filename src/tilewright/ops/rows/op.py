@@ -50,6 +50,7 @@ def _formula(problem: RowFunction) -> str:
 
 
 IN_PLACE = "y is x's own memory with x's strides, or apart from it; strides are in elements."
+APART = "y overlaps nothing; strides are in elements."
 
 
 def row_strategy(problem: RowFunction) -> str:
@@ -73,9 +74,7 @@ ROWS = Op(
     stem=_stem,
     kernel=Kernel,
     formula=_formula,
-    overlap=lambda problem: (
-        "y overlaps nothing; strides are in elements." if problem.op.reduces else IN_PLACE
-    ),
+    overlap=lambda problem: APART if problem.op.reduces else IN_PLACE,
     meaning=_meaning,
     written=lambda _: ("y",),
     strategy=lambda state: row_strategy(state.problem),
