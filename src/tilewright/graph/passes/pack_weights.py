@@ -8,6 +8,7 @@ from typing import get_args
 
 import numpy as np
 
+from tilewright.cached import cached_property
 from tilewright.calls.operands import Array
 from tilewright.graph.calibration import InputStatistics, Statistics
 from tilewright.graph.network import Network, Rewriter, rewritten
@@ -17,6 +18,7 @@ from tilewright.graph.nodes.rows import NormNode
 from tilewright.graph.nodes.sources import ConstantNode
 from tilewright.graph.passes.attention_projections import attention_projections
 from tilewright.graph.passes.balance_columns import Balance, column_balances, divided, folded_norm
+from tilewright.graph.passes.narrow_values import narrow_values, source_of
 from tilewright.graph.passes.patterns import constant_array
 from tilewright.machine.host import host_machine
 from tilewright.machine.machine import Machine
@@ -124,7 +126,7 @@ class _WeightPacking:
         changed = replace(node, by_columns=True, quantised_rows=precision == "i8-dynamic")
         if self._rounds(at):
             operands[0] = self._rounded(rewriter, node.operands[0])
-            changed = replace(changed, dtype=BF16.numpy if self._only_rounded(at) else x.dtype)
+            changed = replace(changed, dtype=BF16.numpy if at in self.narrow else x.dtype)
         return rewriter.add(replace(changed, operands=tuple(operands)))
 
     def _array(self, at: int) -> Array | None:
@@ -142,16 +144,14 @@ class _WeightPacking:
             return False
         return self.network.types[self.network.nodes[at].operands[0]].dtype == np.float32
 
-    def _only_rounded(self, at: int) -> bool:
-        """Whether a layer that rounds is read as rows of such layers alone: then its result is rounded."""
-        node, readers = self.network.nodes[at], self.network.readers[at]
-        if not self._rounds(at) or at in self.network.results or node.in_place():
-            return False
-        rows = (self._rounds(one) and at == self.network.nodes[one].operands[0] for one in readers)
-        return len(readers) == len(set(readers)) > 0 and all(rows)
+    @cached_property
+    def narrow(self) -> frozenset[int]:
+        """Nodes whose results are bfloat16."""
+        every = range(len(self.network.nodes))
+        return narrow_values(self.network, frozenset(at for at in every if self._rounds(at)))
 
     def _rounded(self, rewriter: Rewriter, x: int) -> int:
-        if self._only_rounded(x):
+        if source_of(self.network, x) in self.narrow:
             return rewriter.moved[x]
         if x not in self.rounded:
             self.rounded[x] = rewriter.add(CastNode((rewriter.moved[x],), BF16.numpy))

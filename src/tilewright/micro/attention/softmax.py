@@ -37,6 +37,10 @@ LOG2_E = 1 / LN2
 UNROLLED = 4
 
 
+#: Rows at once, of which each takes eight registers: sums, bases, and what exponentials are computed in.
+MOST_ROWS = 4
+
+
 class _Span(NamedTuple):
     """The columns that a row attends to, first .. end, and the whole vectors among them, inner .. last."""
 
@@ -60,35 +64,70 @@ class SoftmaxCode:
         self.modified = any(given[name] is not None for name in names)
 
     def rows(self) -> None:
-        """Every row."""
-        with self.f.loop(int64(0), value(self.given, "rows"), int64(1), "row") as row:
-            self.row(row)
+        """Every row; several at once where all see the same keys, so that their latencies overlap."""
+        f, count = self.f, value(self.given, "rows")
+        together = self.together()
+        whole = f.and_(count, int64(-together))
+        if together > 1:
+            with f.loop(int64(0), whole, int64(together), "rows") as row:
+                self.several([f.add(row, number) for number in range(together)])
+        with f.loop(whole if together > 1 else int64(0), count, int64(1), "row") as row:
+            self.several([row])
+
+    def together(self) -> int:
+        """Rows at once: where each sees keys of its own, or states are not adjacent, one."""
+        states = (window(self.given, name) for name in ("row_max", "row_sum"))
+        if self.given["low"] is not None or any(state.row.known != 1 for state in states):
+            return 1
+        return MOST_ROWS if self.isa.vector_registers >= 8 * MOST_ROWS else MOST_ROWS // 2
 
     def floats(self, kind: Type) -> Floats:
         """Arithmetic on values of some type."""
         return Floats(self.f, self.acc, kind, fused=self.isa.fused)
 
-    def row(self, row: Value) -> None:
-        """One row: maximum, weights and sum, then the state."""
-        f, one = self.f, self.floats(element_type(self.acc))
+    def several(self, rows: list[Value]) -> None:
+        """One row, or several adjacent ones: maximum, weights and sum, then the state."""
+        f = self.f
+        one = self.floats(vector_type(self.acc, len(rows)) if len(rows) > 1 else element_type(self.acc))
         size = self.acc.size
-        span = self.span(row)
-        places = {name: window(self.given, name).at(f, row) for name in ("row_max", "row_sum")}
+        span = self.span(rows[0])
+        places = {name: window(self.given, name).at(f, rows[0]) for name in ("row_max", "row_sum")}
         old, before = (f.load(one.type, place, size) for place in places.values())
-        found = self.maximum(row, span)
+        found = self.maximum(rows, span)
         # Most blocks have no larger score; then nothing is reduced over lanes nor rescaled.
-        grown = self.any_lane(self.floats(self.vector).compare(">", found, f.splat(old, self.lanes)))
+        grown = self.any_lane(self.larger(found, old))
         with f.once_if(grown, [old, before]) as (_, advance):
             new = one.at_least(old, self.across(found, lambda w, left, right: w.at_least(left, right)))
-            factor = exp2_nonpositive(one, one.multiply(one.subtract(old, new), one.constant(LOG2_E)))
+            factor = exp2_nonpositive(one, one.multiply(self.less(one, old, new), one.constant(LOG2_E)))
             f.store(new, places["row_max"], size)
-            self.rescale(row, factor)
+            self.rescale(rows, factor)
             advance([new, one.multiply(before, factor)])
         new, before = advance.results
         nothing = one.compare("==", new, one.constant(float("-inf")))
         finite = f.select(nothing, one.constant(0.0), new)
-        total = self.exponentials(row, span, finite)
+        total = self.exponentials(rows, span, finite)
         f.store(one.add(before, total), places["row_sum"], size)
+
+    def larger(self, found: list[Value], old: Value) -> Value:
+        """The lanes in which some row has a larger score than before."""
+        v, truths = self.floats(self.vector), None
+        for scores, most in zip(found, self.each(old, len(found)), strict=True):
+            more = v.compare(">", scores, self.f.splat(most, self.lanes))
+            truths = more if truths is None else self.f.or_(truths, more)
+        assert truths is not None, "one row"
+        return truths
+
+    def less(self, one: Floats, old: Value, new: Value) -> Value:
+        """old - new; of rows beside one that has grown, which may be -inf as before, 0."""
+        if not one.type.lanes:
+            return one.subtract(old, new)
+        same = one.compare("==", old, new)
+        old, new = (self.f.select(same, one.constant(0.0), part) for part in (old, new))
+        return one.subtract(old, new)
+
+    def each(self, values: Value, rows: int) -> list[Value]:
+        """The number of each row."""
+        return [values] if rows == 1 else [self.f.extract(values, row) for row in range(rows)]
 
     def any_lane(self, truths: Value) -> Value:
         """Whether a condition holds in any lane."""
@@ -154,13 +193,13 @@ class SoftmaxCode:
         before = f.lane_mask(f.sub(span.first, column), 0, self.lanes)
         return f.and_(mask, f.emit(before.type, f"xor {before.typed}, splat (i1 true)"))
 
-    def maximum(self, row: Value, span: _Span) -> Value:
-        """The largest scores of a row in each lane, times the scale; modified ones are written back."""
+    def maximum(self, rows: list[Value], span: _Span) -> list[Value]:
+        """The largest scores of each row in each lane, times the scale; modified ones are written back."""
         v, f = self.floats(self.vector), self.f
         scale = f.splat(value(self.given, "scale"), self.lanes)
         lowest = v.constant(float("-inf"))
 
-        def visit(column: Value, mask: Value | None, state: list[Value]) -> list[Value]:
+        def largest(row: Value, column: Value, mask: Value | None, so_far: Value) -> Value:
             place = self.scores.at(f, row, column)
             scores = f.load(self.vector, place, self.acc.size)
             if mask is not None:
@@ -172,12 +211,18 @@ class SoftmaxCode:
                 scores = f.select(mask, scores, lowest)
             if self.modified:
                 f.store(scores, place, self.acc.size)
-            return [v.at_least(state[0], scores), *state[1:]]
+            return v.at_least(so_far, scores)
 
+        def visit(column: Value, mask: Value | None, state: list[Value]) -> list[Value]:
+            seen = [largest(row, column, mask, found) for row, found in zip(rows, state, strict=False)]
+            return [*seen, *state[len(rows) :]]
+
+        if len(rows) > 1:
+            return self.walk(span, [lowest] * len(rows), visit)
         found = self.walk(span, [lowest] * UNROLLED, visit, UNROLLED)
         while len(found) > 1:
             found = [v.at_least(found[0], found[1]), *found[2:]]
-        return found[0]
+        return found
 
     def modify(self, v: Floats, t: Value, row: Value, column: Value, mask: Value | None) -> Value:
         """Scores with scales of keys, a cap, slopes and a mask."""
@@ -238,8 +283,8 @@ class SoftmaxCode:
             most = max(most, _least(self.acc) / 2)
         return f.select(v.compare("<=", numbers, v.constant(most)), lowest, v.add(t, numbers))
 
-    def exponentials(self, row: Value, span: _Span, base: Value) -> Value:
-        """Writes the weights of a row and the zeros around them; returns their sum.
+    def exponentials(self, rows: list[Value], span: _Span, bases: Value) -> Value:
+        """Writes the weights of rows and the zeros around them; returns the sum of each row.
 
         2^((score · scale - base) · log₂ e): what is rounded is small where the weight is not. (Scores times
         log₂ e, less the base times that, would be an instruction fewer; but masks add -1e9 to whole rows, of
@@ -248,27 +293,32 @@ class SoftmaxCode:
         v, f = self.floats(self.vector), self.f
         scale = f.splat(value(self.given, "scale"), self.lanes)
         log2_e = v.constant(LOG2_E)
-        negated = v.negate(f.splat(base, self.lanes))
+        negated = [v.negate(f.splat(base, self.lanes)) for base in self.each(bases, len(rows))]
 
-        def visit(column: Value, mask: Value | None, state: list[Value]) -> list[Value]:
+        def weigh(at: int, column: Value, mask: Value | None, so_far: Value) -> Value:
+            row = rows[at]
             scores = f.load(self.vector, self.scores.at(f, row, column), self.acc.size)
             if mask is not None:
                 scores = f.select(mask, scores, zero(self.vector))
-            less = v.add(scores, negated) if self.modified else v.multiply_add(scores, scale, negated)
+            less = v.add(scores, negated[at]) if self.modified else v.multiply_add(scores, scale, negated[at])
             weights = exp2_nonpositive(v, v.multiply(less, log2_e))
             if mask is not None:
                 weights = f.select(mask, weights, zero(self.vector))
-            sums = v.add(state[0], weights)
+            sums = v.add(so_far, weights)
             if self.given["weight_scale"] is not None:
                 scales = self.along(window(self.given, "weight_scale"), int64(0), column, mask)
                 weights = v.multiply(weights, scales)
             self.put(weights, row, column)
-            return [sums]
+            return sums
 
-        self.zeros(row, int64(0), span.begin)
-        (sums,) = self.walk(span, [zero(self.vector)], visit)
+        def visit(column: Value, mask: Value | None, state: list[Value]) -> list[Value]:
+            return [weigh(at, column, mask, so_far) for at, so_far in enumerate(state)]
+
         end = f.and_(f.add(span.end, self.lanes - 1), int64(-self.lanes))
-        self.zeros(row, end, value(self.given, "padded"))
+        for row in rows:
+            self.zeros(row, int64(0), span.begin)
+            self.zeros(row, end, value(self.given, "padded"))
+        sums = self.walk(span, [zero(self.vector)] * len(rows), visit)
         return self.across(sums, lambda w, left, right: w.add(left, right))
 
     def put(self, weights: Value, row: Value, column: Value) -> None:
@@ -300,31 +350,41 @@ class SoftmaxCode:
         with self.f.loop(begin, end, int64(self.lanes), "nothing") as column:
             self.put(zero(self.vector), row, column)
 
-    def across(self, vector: Value, join: Callable[[Floats, Value, Value], Value]) -> Value:
-        """All lanes as one, by halves."""
-        f, lanes = self.f, self.lanes
+    def across(self, vectors: list[Value], join: Callable[[Floats, Value, Value], Value]) -> Value:
+        """All lanes of each vector as one, by halves: a number, or one of each vector side by side.
+
+        Halves of several vectors are joined together; each lane with the same ones as those of one vector:
+
+        before: a = a0 a1 a2 a3, b = b0 b1 b2 b3
+        after:  a0+a2 a1+a3 b0+b2 b1+b3, then a0+a2+a1+a3 b0+b2+b1+b3
+        """
+        f, lanes, rows = self.f, self.lanes, 1
         while lanes > 1:
             lanes //= 2
-            rotated = f.shuffle(vector, vector, [(lane + lanes) % (2 * lanes) for lane in range(2 * lanes)])
-            half = list(range(lanes))
-            left, right = (
-                (f.shuffle(part, part, half) for part in (vector, rotated))
-                if lanes > 1
-                else (
-                    f.extract(vector, 0),
-                    f.extract(vector, 1),
-                )
+            firsts = [2 * lanes * row + lane for row in range(rows) for lane in range(lanes)]
+            if len(vectors) > 1:
+                pairs = list(zip(vectors[::2], vectors[1::2], strict=True))
+                firsts += [2 * lanes * rows + first for first in firsts]
+                rows *= 2
+            else:
+                pairs = [(vectors[0], vectors[0])]
+            parts = (
+                [f.shuffle(left, right, [first + more for first in firsts]) for more in (0, lanes)]
+                if len(firsts) > 1
+                else [f.extract(left, 0), f.extract(left, 1)]
+                for left, right in pairs
             )
-            vector = join(self.floats(left.type), left, right)
-        return vector
+            vectors = [join(self.floats(low.type), low, high) for low, high in parts]
+        return vectors[0] if len(vectors) == 1 else f.concatenate(vectors)
 
-    def rescale(self, row: Value, factor: Value) -> None:
-        """Unfinished results of a row times a factor."""
+    def rescale(self, rows: list[Value], factors: Value) -> None:
+        """Unfinished results of each row times a factor."""
         f, out = self.f, window(self.given, "out")
-        factors = f.splat(factor, self.lanes)
+        spread = [f.splat(factor, self.lanes) for factor in self.each(factors, len(rows))]
         with f.loop(int64(0), value(self.given, "out_columns"), int64(self.lanes), "part") as column:
-            place = out.at(f, row, column)
-            f.store(f.times(f.load(self.vector, place, self.acc.size), factors), place, self.acc.size)
+            for row, factor in zip(rows, spread, strict=True):
+                place = out.at(f, row, column)
+                f.store(f.times(f.load(self.vector, place, self.acc.size), factor), place, self.acc.size)
 
 
 def _least(dtype: DType) -> float:

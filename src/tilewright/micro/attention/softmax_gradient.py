@@ -37,8 +37,13 @@ class SoftmaxGradientCode(SoftmaxCode):
         self.modified = self.capped or any(given[name] is not None for name in ("slope", "mask"))
         self.cap = f.splat(value(given, "softcap"), self.lanes) if self.capped else None
 
-    def row(self, row: Value) -> None:
+    def together(self) -> int:
+        """One row at once: nothing waits for the sum of its lanes."""
+        return 1
+
+    def several(self, rows: list[Value]) -> None:
         """One row: weights and gradients of the columns it attends to, zeros around them."""
+        (row,) = rows
         f, v, size = self.f, self.floats(self.vector), self.acc.size
         one, kind = self.floats(element_type(self.acc)), element_type(self.acc)
         lse = f.load(kind, window(self.given, "lse").at(f, row), size)
