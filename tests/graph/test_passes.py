@@ -10,6 +10,7 @@ import pytest
 from support import Array
 
 from tilewright.graph.builder import Graph
+from tilewright.graph.compiled import CompiledGraph
 from tilewright.graph.execute import evaluate_network
 from tilewright.graph.network import Network
 from tilewright.graph.passes.common import merge_common
@@ -330,6 +331,54 @@ def test_bf16_rounds_rows_where_a_unit_multiplies_it(monkeypatch: pytest.MonkeyP
             first, second = f"{first} dtype=bfloat16", f"{second} dtype=float32"
             assert found.pop(1) == "cast dtype=bfloat16"
         assert found[1:] == [first, second]
+
+
+def heads(g: Graph, h: Value) -> Value:
+    """Attention of two heads of four, from one layer of q, k and v."""
+    joined = g.linear(h, floats(24, 8))
+    parts = [joined[:, 8 * part : 8 * part + 8].reshape(1, "n", 2, 4) for part in range(3)]
+    return g.attention(*parts, layout="bshd")
+
+
+def attending(g: Graph, x: Value) -> Value:
+    return g.linear(heads(g, x).reshape("n", 8), floats(8, 8))
+
+
+def showing(g: Graph, x: Value) -> Value:
+    """A result that is attention's own."""
+    return heads(g, x)
+
+
+def adding(g: Graph, x: Value) -> Value:
+    """Attention whose result is added to something too."""
+    found = heads(g, x).reshape("n", 8)
+    return g.linear(found, floats(8, 8)) + found
+
+
+def keys_apart(g: Graph, x: Value) -> Value:
+    """Keys that no layer gives."""
+    q, v = (g.linear(x, floats(8, 8)).reshape(1, "n", 2, 4) for _ in range(2))
+    found = g.attention(q, g.relu(x).reshape(1, "n", 2, 4), v, layout="bshd")
+    return g.linear(found.reshape("n", 8), floats(8, 8))
+
+
+@pytest.mark.parametrize(
+    ("model", "narrow"), [(attending, True), (showing, False), (adding, False), (keys_apart, False)]
+)
+def test_bf16_attention_between_layers_that_round(
+    model: Callable[[Graph, Value], Value], narrow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in bfloat16 if all of q, k, v are given so, and only rounded rows are read of its result."""
+    monkeypatch.setattr("tilewright.graph.passes.pack_weights.rounds_rows", lambda _: True)
+    before = network(model, "n", 8)
+    after = run_passes(before, "bf16")
+    (line,) = (line for line in str(after).splitlines() if "attention" in line)
+    assert ("bfloat16[" in line) is narrow
+    x = floats(6, 8)
+    (exact,) = evaluate_network(before, [x.astype(np.float64)])
+    found = np.asarray(CompiledGraph(after)(x))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, exact, rtol=0.05, atol=0.05 * np.abs(exact).max())
 
 
 @pytest.mark.parametrize("rounds", [True, False])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from attention_calls import FEATURES, Made, Sizes, allowed, check, make, parameters
 from shares import share
-from support import GUARD_PAGES, Array, GuardedMemory
+from support import GUARD_PAGES, Array, GuardedMemory, no_flags
 from tiers import crossed
 
 import tilewright as tw
@@ -23,6 +23,7 @@ from tilewright.ir.interpret import interpret
 from tilewright.ir.parse import parse_program
 from tilewright.ir.text import print_program
 from tilewright.ops.attention.problem import Attention
+from tilewright.spec.dtype import parse_dtype
 from tilewright.threads.pool import limited
 
 DTYPES = ("f32", "f64", "bf16", "f16")
@@ -155,6 +156,31 @@ def hides(made: Made, key: int = 45) -> Array:
         return seen
     low, high = made.ranges[0]
     return (low + i <= key) & (key < high + i)
+
+
+@each_dtype
+def test_bits_of_a_row_do_not_depend_on_the_rows_beside_it(dtype: str) -> None:
+    """Softmax takes several rows at once, and the last ones one by one."""
+    random, kind = np.random.default_rng(5), parse_dtype(dtype).numpy
+    q, k, v = (random.standard_normal((1, 1, rows, 24)).astype(kind) for rows in (7, 45, 45))
+    whole = tw.attention(q, k, v, strategy="blocks")
+    for row in range(7):
+        alone = tw.attention(q[:, :, row : row + 1], k, v, strategy="blocks")
+        assert alone.tobytes() == whole[:, :, row : row + 1].tobytes()
+
+
+def test_rows_beside_rows_that_see_nothing_yet() -> None:
+    """Their maximum is -inf before and after a block whose keys others see: -inf less -inf is NaN."""
+    random = np.random.default_rng(6)
+    q, k, v = (random.standard_normal((1, 1, rows, 32), dtype=np.float32) for rows in (8, 2000, 2000))
+    seen = np.ones((8, 2000), bool)
+    seen[::2, :1900] = False
+    with no_flags():
+        found = tw.attention(q, k, v, mask=seen, strategy="blocks")
+    scores = np.where(seen, q[0, 0].astype(np.float64) @ k[0, 0].T / np.sqrt(32), -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    right = weights @ v[0, 0] / weights.sum(-1, keepdims=True)
+    np.testing.assert_allclose(found[0, 0], right, rtol=1e-5, atol=1e-5)
 
 
 @each_dtype

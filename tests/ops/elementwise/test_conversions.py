@@ -1,4 +1,4 @@
-"""Conversions between types of floats: every pair, any strides, nothing outside, as `numpy.ndarray.astype`."""
+"""Conversions between types of floats: every pair, any strides, nothing outside, as by `ndarray.astype`."""
 
 from __future__ import annotations
 
@@ -116,7 +116,9 @@ def test_graphs_convert() -> None:
 def test_errors() -> None:
     with pytest.raises(UnsupportedDtype, match="bf16 results of relu"):
         Elementwise("relu", "f32", y_dtype="bf16")
-    assert repr(Elementwise("identity", "f32", y_dtype="bf16")) == "Elementwise(op='identity', y_dtype='bf16')"
+    assert (
+        repr(Elementwise("identity", "f32", y_dtype="bf16")) == "Elementwise(op='identity', y_dtype='bf16')"
+    )
     buffers = (Buffer("x", F32, Space.ARGUMENT), Buffer("y", BF16, Space.ARGUMENT))
     row = (Constant(1), Constant(4))
     for op, strides in ((UnaryOp.RELU, row), (UnaryOp.IDENTITY, row[::-1])):
