@@ -8,6 +8,8 @@ come from L2.
 
 from __future__ import annotations
 
+from enum import Enum
+
 from tilewright.ir.expressions import (
     AllOf,
     AnyOf,
@@ -136,6 +138,14 @@ def _when(left: Expression, relation: Relation, right: Expression | int, *body: 
     return If(AnyOf((AllOf((Compare(relation, left, limit),)),)), body)
 
 
+class Queries(Enum):
+    """Where the rows of a tile of queries are: in their array, in panels, or one of them alone in a panel."""
+
+    IN_PLACE = "in place"
+    PACKED = "packed"
+    ALONE = "alone"
+
+
 class _Nest:
     """The loops of one problem on one machine."""
 
@@ -153,6 +163,10 @@ class _Nest:
         whole = problem.value_dim % cut.nr == 0
         #: V is read in place if it holds the instruction's element type and no read goes past its end.
         self.v_stands = (problem.kv_dtype, one.kr) == (one.b, 1) and (whole or masked)
+        #: So is Q: tiles broadcast its elements from anywhere.
+        self.q_stands = (problem.dtype, one.kr) == (one.a, 1) and one.in_place
+        #: Elements between rows that share a set of L1.
+        self.one_set = max(1, machine.l1.size // machine.l1.ways // problem.dtype.size)
         self.same = one.a == self.acc  # weights take the place of scores
         self.turns_weights = one.is_matrix_engine  # weights must be packed in a panel
         self.careful = problem.bounded or problem.mask is not None
@@ -229,14 +243,11 @@ class _Nest:
     def block(self) -> tuple[Statement, ...]:
         """b1 queries of one head past all keys that one of them sees: loop L2 of Fu et al. 2024."""
         cut, ib, rows = self.cut, Name("ib"), Name("rows")
-        tiles = Loop("i", Constant(0), rows, Constant(cut.mr), self.row_tile(rows, alone=False))
         body: list[Statement] = [
             *item_lets(self.problem),
             Let("head", Name("kv") * Name("group") + Name("g")),
             Let("rows", minimum(cut.b1, Name("queries0") - ib)),
-            self.pack_q(ib, rows),
-            self.begin(Constant(0), rows),
-            self.over_keys(ib, rows, tiles),
+            *self.past_keys(ib, rows),
         ]
         if self.careful:
             flag = Slice("flag", Constant(0), (Constant(1), Constant(1)))
@@ -245,6 +256,22 @@ class _Nest:
         if self.careful:
             body.append(_when(TableEntry("flag", Constant(0)), Relation.EQ, 1, self.again(rows)))
         return tuple(body)
+
+    def past_keys(self, first: Expression, rows: Expression) -> tuple[Statement, ...]:
+        """Rows from a first one past all keys: in place, if their lines fall into several sets of L1.
+
+        Packing 80 queries of 64 elements takes a twentieth of their attention to as many keys.
+        """
+
+        def past(place: Queries, *packing: Statement) -> tuple[Statement, ...]:
+            tiles = Loop("i", Constant(0), rows, Constant(self.cut.mr), self.row_tile(rows, place))
+            return (*packing, self.begin(Constant(0), rows), self.over_keys(first, rows, tiles))
+
+        packed = past(Queries.PACKED, self.pack_q(first, rows))
+        if not self.q_stands:
+            return packed
+        spread = Compare(Relation.LT, Name("q_row"), roundup(Name("q_row"), self.one_set))
+        return (If(AnyOf((AllOf((spread,)),)), past(Queries.IN_PLACE), packed),)
 
     def pack_q(self, first: Expression, rows: Expression) -> Pack:
         """Queries as panels of A, of the whole head."""
@@ -342,10 +369,10 @@ class _Nest:
             moves.append(UnaryMap(UnaryOp.IDENTITY, to, source, rows, Constant(columns)))
         return moves
 
-    def row_tile(self, rows: Expression, *, alone: bool) -> tuple[Statement, ...]:
+    def row_tile(self, rows: Expression, place: Queries) -> tuple[Statement, ...]:
         """One register tile of rows, or one row, on a block of keys: scores, softmax, product with V."""
         cut, i, ib, jb = self.cut, Name("i"), Name("ib"), Name("jb")
-        most = Constant(1) if alone else minimum(cut.mr, rows - i)
+        most = Constant(1) if place is Queries.ALONE else minimum(cut.mr, rows - i)
         body: list[Statement] = [Let("tile_rows", most)]
         js: Expression = Constant(0)
         je: Expression = Name("kb")
@@ -357,21 +384,19 @@ class _Nest:
                 Let("je", minimum(Name("kb"), last)),
             ]
             js, je = Name("js"), Name("je")
-            body.append(_when(js, Relation.LT, je, *self.products(js, je, alone=alone)))
+            body.append(_when(js, Relation.LT, je, *self.products(js, je, place)))
         else:
-            body += self.products(js, je, alone=alone)
+            body += self.products(js, je, place)
         return tuple(body)
 
-    def products(self, js: Expression, je: Expression, *, alone: bool) -> tuple[Statement, ...]:
+    def products(self, js: Expression, je: Expression, place: Queries) -> tuple[Statement, ...]:
         """Scores of a row tile from panel js on, its softmax, and weights times values."""
         cut, one, i = self.cut, self.one, Name("i")
         kr_a, kr = one.interleave_a, one.kr
-        first = Constant(0) if alone else i * self.depth
-        q = Slice("q_pack", first, (Constant(kr_a), Constant(kr_a * cut.mr)), interleave=kr_a)
         k = Slice("k_pack", Name("j") * self.depth, (Constant(kr), Constant(kr * cut.nr)), interleave=kr)
         scores = TileMatmul(
             c=self.strip(Name("j"), weights=False),
-            a=q,
+            a=self.queries(place),
             b=k,
             rows=Name("tile_rows"),
             columns=Constant(cut.nr),
@@ -392,6 +417,7 @@ class _Nest:
             body.append(Pack(left, weights, Name("tile_rows"), Name("seen"), cut.mr, kr_a, one.k))
         c = Name("c")
         v = self.values(js)
+        alone = place is Queries.ALONE
         if alone:
             kept = Slice("v_kept", Constant(0), (Constant(self.problem.value_dim), Constant(1)))
             column = Slice(weights.buffer, weights.offset, (Constant(1), Constant(0)))
@@ -418,6 +444,14 @@ class _Nest:
         )
         body.append(Loop("c", Constant(0), Constant(self.problem.value_dim), Constant(cut.nr), (product,)))
         return tuple(body)
+
+    def queries(self, place: Queries) -> Slice:
+        """Queries of a row tile."""
+        i, kr = Name("i"), self.one.interleave_a
+        if place is Queries.IN_PLACE:
+            return self.rows_of("q", "q", Name("head"), Name("ib") + i)
+        first = Constant(0) if place is Queries.ALONE else i * self.depth
+        return Slice("q_pack", first, (Constant(kr), Constant(kr * self.cut.mr)), interleave=kr)
 
     def values(self, js: Expression) -> Slice:
         """Values from key js of the block on, as rows."""
@@ -450,7 +484,7 @@ class _Nest:
         """Every row by itself, with values of 0 where its weight is 0: some masked-out value may be NaN."""
         i, one = Name("i"), Constant(1)
         at = Name("ib") + i
-        keys = self.over_keys(at, one, *self.row_tile(rows, alone=True))
+        keys = self.over_keys(at, one, *self.row_tile(rows, Queries.ALONE))
         body = (
             self.pack_q(at, one),
             self.begin(i, one),
