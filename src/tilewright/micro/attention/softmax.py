@@ -75,9 +75,9 @@ class SoftmaxCode:
             self.several([row])
 
     def together(self) -> int:
-        """Rows at once: where each sees keys of its own, or states are not adjacent, one."""
-        states = (window(self.given, name) for name in ("row_max", "row_sum"))
-        if self.given["low"] is not None or any(state.row.known != 1 for state in states):
+        """Rows at once: several where all see the same keys and states are adjacent, but not in quick code."""
+        adjacent = all(window(self.given, name).row.known == 1 for name in ("row_max", "row_sum"))
+        if self.f.module.quick or self.given["low"] is not None or not adjacent:
             return 1
         return MOST_ROWS if self.isa.vector_registers >= 8 * MOST_ROWS else MOST_ROWS // 2
 
