@@ -75,7 +75,7 @@ class SoftmaxCode:
             self.several([row])
 
     def together(self) -> int:
-        """Rows at once: several where all see the same keys and states are adjacent, but not in quick code."""
+        """Rows at once: several where all see the same keys, states are adjacent and code is not quick."""
         adjacent = all(window(self.given, name).row.known == 1 for name in ("row_max", "row_sum"))
         if self.f.module.quick or self.given["low"] is not None or not adjacent:
             return 1
