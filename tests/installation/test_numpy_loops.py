@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from tiers import each_value
 import tilewright as tw
 from tilewright.installation.rows import LETTERS, PRODUCTS
 from tilewright.installation.state import state
+from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY
+from tilewright.spec.dtype import find_numpy_dtype
 
 #: Random calls of each function and type.
 DRAWS = 200 if EVERY_TEST_RUNS else 12
@@ -158,6 +161,66 @@ def test_counts_and_explanations() -> None:
         assert "transposed" in tw.explain(np.matmul, a, a.T).strategy
         assert "object" in tw.explain(np.matmul, a.astype(object), a).strategy
         assert "faster for this shape" in tw.explain(np.matmul, a, a[0]).strategy
+
+
+@pytest.mark.parametrize("letter", "fdFil")
+def test_batches_of_one_shape_get_a_kernel_of_its_sizes(letter: str) -> None:
+    """First they are NumPy's, or the general kernel's; the counts of other shapes do not matter."""
+    rng, count = np.random.default_rng(8), 600
+    name = find_numpy_dtype(np.dtype(letter)).name  # type: ignore[union-attr]
+    for m, n, k in ((5, 6, 7), (2, 40, 3), (33, 9, 20)):
+        a, b = numbers(rng, (count, m, k), letter), numbers(rng, (count, k, n), letter)
+        expected, sizes = a @ b, magnitude(np.matmul, a, b)
+        with tw.installed():
+            loops = state().loops
+            assert loops is not None
+            exact = loops.supplier.exact_kernels
+            assert not any((key.m, key.n, key.k, key.dtype) == (m, n, k, name) for key in exact)
+            general = letter in "il" or k >= 16
+            assert general or "until a kernel" in tw.explain(np.matmul, a, b).strategy
+            for _ in range(-(-PRODUCTS_TO_REPAY // count)):
+                a @ b
+            found = a @ b
+            assert_close(found, expected, sizes, k)
+            explained = tw.explain(np.matmul, a, b)
+            assert explained.strategy.startswith("a kernel of exact sizes")
+            assert f"{m}x{n}x{k}" in explained.kernel
+            counted = taken(loops, letter)
+            for one, other in ((a[::2], b[::-2]), (a[..., ::-1], b[:, ::-1]), (a[:1], b), (a[:, 1:], b)):
+                assert_close(one @ other, one @ other, magnitude(np.matmul, one, other), k)
+            assert taken(loops, letter) > counted
+
+
+def test_threads_share_kernels_of_exact_sizes() -> None:
+    """Loops count, ask and look without the GIL; NaN in one product stays there, with its warning."""
+    rng = np.random.default_rng(9)
+    a, b = (rng.standard_normal((900, *shape)) for shape in ((11, 13), (13, 12)))
+    a[77, 3, 5] = np.inf
+    b[77, 5, 2] = 0
+    with np.errstate(invalid="ignore"):
+        expected = a @ b
+    wrong: list[Any] = []
+
+    def work() -> None:
+        for _ in range(30):
+            with np.errstate(invalid="raise"):
+                try:
+                    a @ b
+                    wrong.append("no error")
+                except FloatingPointError:
+                    pass
+            with np.errstate(invalid="ignore"):
+                if not np.allclose(a @ b, expected, equal_nan=True):
+                    wrong.append("another result")
+
+    with tw.installed():
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert tw.explain(np.matmul, a, b).strategy.startswith("a kernel of exact sizes")
+    assert not wrong
 
 
 #: Shapes of operands, and whether kernels take the product.

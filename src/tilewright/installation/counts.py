@@ -11,11 +11,13 @@ import numpy as np
 
 from tilewright.calls.repeated import CallCount, counted_elsewhere
 from tilewright.compiler.explanation import Explanation
-from tilewright.installation.rows import BLAS_LETTERS, LETTERS, PRODUCTS
+from tilewright.installation.rows import BLAS_LETTERS, LETTERS, PRODUCTS, ProductUfunc
 from tilewright.installation.state import state
 from tilewright.installation.thresholds import MOST_JOINED, NEVER, ShapeThresholds, least_work, shapes_of
 from tilewright.ops.explain import installed_functions
+from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, ExactSizeKey, fit
 from tilewright.ops.matmul.explain import explain_matmul
+from tilewright.spec.dtype import parse_dtype
 
 _SMALL = "NumPy's own: a small product, or a layout that it does better"
 _OTHER = "NumPy's own: a small call, or other arguments than plain arrays"
@@ -60,7 +62,8 @@ def explain_product(number: int, a: Any, b: Any, /) -> Explanation:
     subject = f"numpy.{product.name} of {a.dtype} {a.shape} and {b.dtype} {b.shape}"
     own = Explanation(subject, "NumPy's own", "", (), (), ())
     dtype = np.result_type(a, b)
-    if not state().active:
+    loops = state().loops
+    if not state().active or loops is None:
         return replace(own, strategy="NumPy's own loop: tilewright.install() was not called")
     if dtype.char not in LETTERS:
         return replace(own, strategy=f"NumPy's own loop: kernels do not take {dtype}")
@@ -72,7 +75,16 @@ def explain_product(number: int, a: Any, b: Any, /) -> Explanation:
     condition = f"{work} multiply-adds >= {least}: {'yes' if work >= least else 'no'}"
     if work < least:
         return replace(own, strategy="NumPy's own loop: a small product", decisions=(condition,))
+    exact = _exact_shape(product, sizes, a, b, dtype)
+    kernel = None if exact is None else loops.supplier.exact_kernels.get(exact)
+    if kernel is not None:
+        strategy = "a kernel of exact sizes, in NumPy's own loop"
+        return replace(own, kernel=kernel.name, strategy=strategy, decisions=(condition,))
     if not sizes.taken(shapes_of(dtype.char)):
+        if exact is not None:
+            repaid = f"{PRODUCTS_TO_REPAY:,} products of one shape"
+            strategy = f"NumPy's own loop until a kernel of exact sizes is repaid, by {repaid}"
+            return replace(own, strategy=strategy, decisions=(condition,))
         text = f"{sizes.rows} rows, {sizes.columns} columns, {sizes.depth} deep, {sizes.batch} times"
         return replace(own, strategy="NumPy's own loop: faster for this shape", decisions=(condition, text))
     if dtype.char in BLAS_LETTERS and product.name == "matmul" and _of_transpose(a, b):
@@ -84,6 +96,17 @@ def explain_product(number: int, a: Any, b: Any, /) -> Explanation:
     return replace(
         found, subject=subject, decisions=(condition, *found.decisions), notes=(*notes, "in NumPy's own loop")
     )
+
+
+def _exact_shape(product: ProductUfunc, sizes: _Sizes, a: Any, b: Any, dtype: Any) -> ExactSizeKey | None:
+    """The shape of the products of a batch that a kernel of exact sizes may compute."""
+    row = state().loops.table.rows[LETTERS.index(dtype.char)]  # type: ignore[union-attr]
+    if product.name != "matmul" or sizes.batch == 1 or sizes.one_b:
+        return None
+    first, second = (one[(0,) * (one.ndim - 2)].astype(dtype, copy=False) for one in (a, b))
+    result = np.empty((sizes.rows, sizes.columns), dtype)
+    found = fit(first, second, result, parse_dtype(dtype), row.exact)
+    return None if found is None else found.shape
 
 
 class _Sizes(NamedTuple):

@@ -18,13 +18,22 @@ from tilewright.calls.fastcall import Entry
 from tilewright.calls.object_code import ObjectCode
 from tilewright.installation.error_code import DOUBTFUL, Error, emit_raise, emit_rules, genuine
 from tilewright.installation.requests import SupplyRequest
-from tilewright.installation.rows import LETTERS, PRODUCTS, LoopRow, LoopTable, ProductUfunc
+from tilewright.installation.rows import (
+    LETTERS,
+    PRODUCTS,
+    ExactKernel,
+    LoopRow,
+    LoopTable,
+    ProductUfunc,
+    ShapeCount,
+)
 from tilewright.installation.team_code import emit_observed, observed, take_errors
 from tilewright.installation.thresholds import MOST_JOINED
 from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int64, null
 from tilewright.machine.machine import Machine
+from tilewright.ops.gemm.exact_sizes import exact_shape, run_products
 from tilewright.ops.gemm.matrix_values import (
     MOST_SCATTERED,
     MatrixValues,
@@ -36,6 +45,7 @@ from tilewright.ops.gemm.matrix_values import (
     transposed_if,
 )
 from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE, merged, multiply
+from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY
 from tilewright.threads.pool import WAKE_WORK
 from tilewright.threads.pool_memory import APART, PoolState, TeamMemory
 from tilewright.threads.scratch import ScratchTable
@@ -117,8 +127,11 @@ class _Loop(Entry):
             self.not_(self.and_(scattered, self.icmp(">", self.mul(c.rows, c.columns), MOST_SCATTERED)))
         )
         matrices = transposed_if(self, better_transposed(self, a, c, turns), a, b, c)
-        self.require_shape(before, matrices)
-        self.compute(matrices, run)
+        several = self.icmp(">", matrices[2].batch, 1)
+        taken = self.is_taken(before, matrices)
+        code, leading = self.find_exact(matrices, self.or_(taken, several))
+        self.require(self.or_(taken, self.and_(several, self.not_(self.is_null(code)))))
+        self.compute(matrices, run, code, leading)
         self.count(LoopRow.taken)
         self.ret()
         self.place(self.fallback)
@@ -155,11 +168,11 @@ class _Loop(Entry):
         a, b, c = found
         return a, b, c
 
-    def require_shape(self, before: Products, matrices: tuple[MatrixValues, ...]) -> None:
-        """Goes on with shapes at which kernels are faster than what NumPy does: see `ShapeThresholds`."""
+    def is_taken(self, before: Products, matrices: tuple[MatrixValues, ...]) -> Value:
+        """Whether kernels of any size are faster than what NumPy does: see `ShapeThresholds`."""
         a, c = matrices[0], matrices[2]
         work = self.mul(self.mul(c.rows, c.columns), a.columns)
-        self.require(self.icmp(">=", work, self.word(self.row, LoopRow.least_product)))
+        enough = self.icmp(">=", work, self.word(self.row, LoopRow.least_product))
         deep = self.icmp(">=", a.columns, self.word(self.row, LoopRow.least_depth))
         side = self.minimum(c.rows, c.columns)
         matrix = self.icmp(">=", side, self.word(self.row, LoopRow.least_side))
@@ -170,7 +183,7 @@ class _Loop(Entry):
         joined = self.and_(self.icmp(">", before.number, 1), self.icmp("==", c.batch, 1))
         of_vectors = self.and_(self.icmp("==", before.side, 1), self.icmp(">", side, 1))
         small = self.icmp("<=", before.work, MOST_JOINED)
-        self.require(self.or_(alone, self.and_(joined, self.or_(of_vectors, small))))
+        return self.and_(enough, self.or_(alone, self.and_(joined, self.or_(of_vectors, small))))
 
     def require_apart(self, given: tuple[MatrixValues, ...], c: MatrixValues, shift: Value) -> None:
         """Goes on if no element of C is stored twice, or where an operand is; NumPy copies most of those."""
@@ -267,16 +280,61 @@ class _Loop(Entry):
 
     # --- the product --------------------------------------------------------------------------------
 
-    def compute(self, matrices: tuple[MatrixValues, MatrixValues, MatrixValues], run: Callee) -> None:
-        """Computes a batch; afterwards the floating-point errors of this thread are what they should be."""
+    def compute(
+        self,
+        matrices: tuple[MatrixValues, MatrixValues, MatrixValues],
+        run: Callee,
+        code: Value,
+        leading: tuple[Value, ...],
+    ) -> None:
+        """Computes a batch, by the kernel of exact sizes if there is one.
+
+        Afterwards the floating-point errors of this thread are what they should be.
+        """
         a, _, c = matrices
         work = self.mul(self.mul(self.mul(c.rows, a.columns), c.columns), c.batch)
         with self.scratch() as scratch:
             before = take_errors(self)
             with self.workers(work) as team, observed(self, run, team) as (given, of_tasks):
-                multiply(self, self.row, matrices, scratch, given)
+                with self.branch(self.is_null(code)) as (of_any_size, exact):
+                    with of_any_size:
+                        multiply(self, self.row, matrices, scratch, given)
+                    with exact:
+                        run_products(self, code, matrices, leading, given)
                 found = self.or_(take_errors(self), self.word(of_tasks))
             self.restore_errors(before, found, matrices, scratch)
+
+    def find_exact(
+        self, matrices: tuple[MatrixValues, MatrixValues, MatrixValues], counted: Value
+    ) -> tuple[Value, tuple[Value, ...]]:
+        """The kernel of exact sizes for a shape, else null; and leading dimensions.
+
+        Products without one are counted on a condition; the one that makes its shape wanted waits for the
+        kernel.
+        """
+        row, table = self.row, self.table
+        shape = exact_shape(self, self.word(row, LoopRow.number), self.word(row, LoopRow.exact), matrices)
+
+        def place(field: Any, kind: type[ctypes.Structure]) -> Value:
+            return self.at(self.at(table, field.offset), self.mul(shape.slot, ctypes.sizeof(kind)))
+
+        def key_there() -> Value:
+            return self.load_acquire(INT64, self.at(entry, ExactKernel.key.offset))
+
+        entry, count = place(LoopTable.exact, ExactKernel), place(LoopTable.counts, ShapeCount)
+        missing = self.and_(shape.fits, self.icmp("==", key_there(), 0))
+        with self.when(self.and_(counted, missing)):
+            same = self.icmp("==", self.word(count, ShapeCount.key), shape.key)
+            before = self.select(same, self.word(count, ShapeCount.seen), int64(0))
+            seen = self.add(before, matrices[2].batch)
+            enough = self.icmp(">=", seen, PRODUCTS_TO_REPAY)
+            self.put(count, ShapeCount.key, shape.key)
+            self.put(count, ShapeCount.seen, self.select(enough, int64(0), seen))
+            with self.when(enough):
+                self.put(table, LoopTable.wanted, shape.key)
+                self.ask(SupplyRequest.EXACT_SIZES)
+        found = self.and_(shape.fits, self.icmp("==", key_there(), shape.key))
+        return self.select(found, self.pointer(entry, ExactKernel.code), null()), shape.leading
 
     def restore_errors(
         self, before: Value, found: Value, matrices: tuple[MatrixValues, ...], scratch: Value

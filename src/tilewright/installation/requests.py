@@ -1,4 +1,4 @@
-"""What machine code asks of Python, once each in most processes: kernels, scratch, workers."""
+"""What machine code asks of Python, seldom: kernels, scratch, workers."""
 
 from __future__ import annotations
 
@@ -11,3 +11,4 @@ class SupplyRequest(IntEnum):
     KERNEL = 0
     SCRATCH = 1
     WORKERS = 2
+    EXACT_SIZES = 3

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.ops.gemm.exact_sizes import SLOT_BITS
 from tilewright.ops.gemm.product_code import EntryRow
 
 
@@ -87,6 +88,18 @@ class ErrorOperands(ctypes.Structure):
     )
 
 
+class ExactKernel(ctypes.Structure):
+    """A kernel of exact sizes: the key of its shape and its machine code, which stays for ever."""
+
+    _fields_ = (("key", ctypes.c_int64), ("code", ctypes.c_void_p))
+
+
+class ShapeCount(ctypes.Structure):
+    """The key of a shape, and how many of its products had no kernel of exact sizes."""
+
+    _fields_ = (("key", ctypes.c_int64), ("seen", ctypes.c_int64))
+
+
 class LoopTable(ctypes.Structure):
     """What all loops share.
 
@@ -95,6 +108,10 @@ class LoopTable(ctypes.Structure):
     enabled : whether the loops compute at all; 0 where an older loop of somebody else's still calls them.
     raise_errors : machine code that raises floating-point errors, called by its address so that LLVM does not
         compute ahead what it computes on a condition.
+    wanted : the key of a shape that has recurred often enough to have a kernel of exact sizes; or 0.
+    exact : these kernels. Loops run without the GIL, so what they have read stays valid: Python alone writes
+        entries, each once.
+    counts : written by loops in any thread. A count that is lost in a race makes a kernel later.
     raised : an exception of a signal handler that ran in the middle of a product, with a reference; or null.
     """
 
@@ -104,6 +121,9 @@ class LoopTable(ctypes.Structure):
         ("raised", ctypes.c_void_p),
         ("numbers", ErrorOperands),
         ("scratch_bytes", ctypes.c_int64),
+        ("wanted", ctypes.c_int64),
+        ("exact", ExactKernel * (1 << SLOT_BITS)),
+        ("counts", ShapeCount * (1 << SLOT_BITS)),
         ("rows", LoopRow * len(LETTERS)),
     )
 

@@ -20,10 +20,13 @@ from tilewright.errors import TilewrightError
 from tilewright.installation.requests import SupplyRequest
 from tilewright.installation.rows import LETTERS, LoopRow, LoopTable
 from tilewright.llvm.quick import quick_code
+from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
+from tilewright.ops.gemm.exact_sizes import shape_of, slot_number
 from tilewright.ops.gemm.kernel import matmul_kernel
 from tilewright.ops.gemm.operands import product_types
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_code import row_of
+from tilewright.ops.gemm.small_products import MOST_KERNELS, ExactSizeKey
 from tilewright.preparing import preparing
 from tilewright.spec.problem import Layout
 from tilewright.threads.pool import thread_pool
@@ -42,6 +45,10 @@ class Supplier:
     ----------
     table : that of the loops.
     pool : their scratch.
+
+    Attributes
+    ----------
+    exact_kernels : the kernels of exact sizes that loops find.
     """
 
     def __init__(self, table: LoopTable, pool: ScratchPool) -> None:
@@ -49,6 +56,7 @@ class Supplier:
         self._begin = ctypes.addressof(table) + LoopTable.rows.offset
         self.kept: list[object] = []  # what machine code points to
         self._busy = threading.local()
+        self.exact_kernels: dict[ExactSizeKey, BatchReduceKernel] = {}
 
     def answer(self, request: int, address: int) -> None:
         """Answers one request, for the row at an address. Called by machine code, in any thread."""
@@ -79,6 +87,8 @@ class Supplier:
             case SupplyRequest.WORKERS:
                 pool = thread_pool()
                 pool.supply(pool.size)
+            case SupplyRequest.EXACT_SIZES:
+                self.publish()
 
     def connect(self, row: LoopRow, letter: str) -> None:
         """Compiles the kernel of a type and puts it into the row."""
@@ -95,11 +105,24 @@ class Supplier:
                 return
             quick_code.finish()  # nothing here counts calls of quick code
             make_loop(types.acc)
+            make_loop(None)  # for batches of kernels of exact sizes
             made = row_of(kernel, (dtype,) * 3)
             self.kept += [kernel, dtype]
-            for name in ("acc", "turns", "scratch_step", "scratch_parts"):
+            for name in ("acc", "number", "exact", "turns", "scratch_step", "scratch_parts"):
                 setattr(row, name, getattr(made, name))
             row.code = made.code  # last: who finds it calls the kernel
+
+    def publish(self) -> None:
+        """Compiles the kernel of exact sizes that is wanted, and puts it where loops look for it."""
+        key, self._table.wanted = self._table.wanted, 0
+        with preparing:
+            entry = self._table.exact[slot_number(key)]
+            if not key or entry.key or len(self.exact_kernels) == MOST_KERNELS:
+                return
+            kernel = BatchReduceKernel.compiled(shape_of(key).problem())
+            self.exact_kernels[shape_of(key)] = kernel
+            entry.code = kernel.address
+            entry.key = key  # last: who finds it calls the kernel
 
     def _raise_again(self, error: BaseException) -> None:
         """Leaves an exception to machine code, which has Python raise it when the product is finished.

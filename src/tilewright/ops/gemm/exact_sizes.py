@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.calls.batch import loop_place, make_loop
 from tilewright.calls.fastcall import CallEntry
+from tilewright.calls.object_code import ObjectCode
 from tilewright.calls.recipes.recipe import HASH
 from tilewright.calls.recipes.step_code import TeamRequest
 from tilewright.llvm.build import Callee
@@ -119,6 +120,20 @@ def exact_table() -> ExactTable:
 # --- the look-up in machine code -------------------------------------------------------------------
 
 
+class ExactShape(NamedTuple):
+    """The shape of a product: whether a kernel of exact sizes may compute it, its key, and its slot's number.
+
+    Attributes
+    ----------
+    leading : leading dimensions of a, b and c.
+    """
+
+    fits: Value
+    key: Value
+    slot: Value
+    leading: tuple[Value, ...]
+
+
 class ExactCall(NamedTuple):
     """A product that may have a kernel: whether it has, its slot, leading dimensions of a, b and c."""
 
@@ -127,11 +142,10 @@ class ExactCall(NamedTuple):
     leading: tuple[Value, ...]
 
 
-def find_exact(f: CallEntry, number: Value, largest: Value, matrices: tuple[MatrixValues, ...]) -> ExactCall:
-    """Emit the lookup of a product of so many multiply-adds at most, which counts it if there is no kernel.
-
-    The product that makes its shape wanted is given up, and goes through Python.
-    """
+def exact_shape(
+    f: ObjectCode, number: Value, largest: Value, matrices: tuple[MatrixValues, ...]
+) -> ExactShape:
+    """The shape of a product of the type of a number, which has so many multiply-adds at most."""
     a, _, c = matrices
     work = f.mul(f.mul(a.rows, a.columns), c.columns)
     fits, by_column, leading = f.icmp("<=", work, largest), [], []
@@ -149,20 +163,28 @@ def find_exact(f: CallEntry, number: Value, largest: Value, matrices: tuple[Matr
     for column, place in zip(by_column, (A_AT, B_AT), strict=False):
         key = f.or_(key, f.shl(f.zext(column, INT64), int64(place)))
     mixed = f.ashr(f.mul(key, int64(HASH)), int64(64 - SLOT_BITS))
-    at = f.mul(f.and_(mixed, int64((1 << SLOT_BITS) - 1)), ctypes.sizeof(Slot))
+    return ExactShape(fits, key, f.and_(mixed, int64((1 << SLOT_BITS) - 1)), tuple(leading))
+
+
+def find_exact(f: CallEntry, number: Value, largest: Value, matrices: tuple[MatrixValues, ...]) -> ExactCall:
+    """Emit the lookup of a product of so many multiply-adds at most, which counts it if there is no kernel.
+
+    The product that makes its shape wanted is given up, and goes through Python.
+    """
+    shape = exact_shape(f, number, largest, matrices)
     table = f.symbol("exact")
-    slot = f.at(f.at(table, Table.slots.offset), at)
-    same = f.and_(fits, f.icmp("==", f.word(slot, Slot.key), key))
+    slot = f.at(f.at(table, Table.slots.offset), f.mul(shape.slot, ctypes.sizeof(Slot)))
+    same = f.and_(shape.fits, f.icmp("==", f.word(slot, Slot.key), shape.key))
     empty = f.icmp("==", f.word(slot, Slot.code), 0)
-    with f.when(f.and_(fits, empty)):
-        seen = f.add(f.select(same, f.word(slot, Slot.seen), int64(0)), c.batch)
+    with f.when(f.and_(shape.fits, empty)):
+        seen = f.add(f.select(same, f.word(slot, Slot.seen), int64(0)), matrices[2].batch)
         enough = f.icmp(">=", seen, PRODUCTS_TO_REPAY)
-        f.put(slot, Slot.key, key)
+        f.put(slot, Slot.key, shape.key)
         f.put(slot, Slot.seen, f.select(enough, int64(0), seen))
         with f.when(enough):
-            f.put(table, Table.wanted, key)
+            f.put(table, Table.wanted, shape.key)
             f.jump(f.fallback)
-    return ExactCall(f.and_(same, f.not_(empty)), slot, tuple(leading))
+    return ExactCall(f.and_(same, f.not_(empty)), slot, shape.leading)
 
 
 def run_exact(
@@ -173,24 +195,29 @@ def run_exact(
     wish: TeamRequest,
 ) -> None:
     """Every product of the batch through the kernel of the slot, which stays alive without the GIL."""
-    code, kernel, batch = (
-        f.pointer(call.slot, Slot.code),
-        f.pointer(call.slot, Slot.kernel),
-        matrices[2].batch,
-    )
+    code, kernel = f.pointer(call.slot, Slot.code), f.pointer(call.slot, Slot.kernel)
     with f.when(long_running):
         f.python("incref", kernel)
+    with f.without_gil(long_running), f.team(wish) as team:
+        run_products(f, code, matrices, call.leading, team)
+    with f.when(long_running):
+        f.python("decref", kernel)
+
+
+def run_products(
+    f: ObjectCode,
+    code: Value,
+    matrices: tuple[MatrixValues, ...],
+    leading: tuple[Value, ...],
+    team: Value,
+) -> None:
+    """Every product of a batch by the machine code of a kernel, by a team if there is one."""
+    batch = matrices[2].batch
     pointers, steps = [matrix.data for matrix in matrices], [matrix.step for matrix in matrices]
-    with (
-        f.without_gil(long_running),
-        f.team(wish) as team,
-        f.branch(f.icmp("==", team, null())) as (alone, several),
-    ):
+    with f.branch(f.icmp("==", team, null())) as (alone, several):
         with alone, f.carried_loop(int64(0), batch, int64(1), pointers, "exact") as (_, places, advance):
-            f.call(Callee(VOID, code.text), [*places, *call.leading, int64(0), int64(0)])
+            f.call(Callee(VOID, code.text), [*places, *leading, int64(0), int64(0)])
             advance([f.at(at, step) for at, step in zip(places, steps, strict=True)])
         with several:
             loop = f.pointer(f.symbol("loops"), 8 * loop_place(None))
-            f.call(Callee(VOID, loop.text), [code, batch, *steps, *pointers, *call.leading, team])
-    with f.when(long_running):
-        f.python("decref", kernel)
+            f.call(Callee(VOID, loop.text), [code, batch, *steps, *pointers, *leading, team])
