@@ -42,7 +42,7 @@ class Begin(Primitive):
     """
 
     word: ClassVar[str] = "begin"
-    emission: ClassVar[str] = "attention.softmax:emit_begin"
+    emission: ClassVar[str] = "attention.row_states:emit_begin"
 
     row_max: Slice
     row_sum: Slice
@@ -156,7 +156,7 @@ class Normalise(Primitive):
     """
 
     word: ClassVar[str] = "normalise"
-    emission: ClassVar[str] = "attention.softmax:emit_normalise"
+    emission: ClassVar[str] = "attention.row_states:emit_normalise"
 
     to: Slice
     sums: Slice
@@ -195,7 +195,7 @@ class Keep(Primitive):
     """Copies rows of values whose weight is not 0, and zeros the others, so that masked rows hold no NaN."""
 
     word: ClassVar[str] = "keep"
-    emission: ClassVar[str] = "attention.softmax:emit_keep"
+    emission: ClassVar[str] = "attention.row_states:emit_keep"
 
     to: Slice
     values: Slice
