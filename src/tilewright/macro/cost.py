@@ -104,6 +104,11 @@ IN_PLACE_B_L1 = 4
 #: and 0.92, 0.97 and 0.90, 0.91 and 0.88. From memory, A is read once for each column of tiles: 200000x64x64
 #: has 0.47 and 0.82.
 NEAR_L3 = 1 / 3
+#: Where L3 does not deliver a panel of B in time, it is L2 that has to hold them: in place and in strips, of
+#: PyTorch's speed on an Emerald Rapids, 4096x64x128 0.89 and 1.01, 16384x48x96 0.65 and 0.77, 5000x200x60
+#: 0.76 and 1.07, 4000x100x100 0.82 and 1.00; with AVX2, of NumPy's, 0.98 and 1.04, 0.98 and 1.11, 0.89 and
+#: 1.11, 0.90 and 1.02. In L2, of 2000x100x100 and 1000x60x200, both take the same time.
+NEAR_L2 = 1
 
 #: Rows up to which a copy of B costs more than to read it in place once for each row of tiles: 17x1000x1000
 #: of float32 has 0.88 of the peak in place and 0.66 packed, 24x3072x768 the same (Zen 4).
@@ -276,6 +281,7 @@ def in_place_limits(
     is_late = row_feed(isa, instruction, mr, nr) > core.l3_bytes_per_cycle
     slices = (LATE_SLICE_L2 if is_late else FETCHED_SLICE_L2, FETCHED_SLICE_L2)
     stays = is_late and machine.l2.size >= LATE_PANELS_LEAST_L2
+    near = NEAR_L2 * machine.l2.size if is_late else int(NEAR_L3 * (machine.l3 or machine.l2).size)
     fetched, late = (int(fetches * slice_l2 * machine.l2.size) // types.b.size for slice_l2 in slices)
     wide = fetches and types.b.bytes(nr) >= CROWDED_LINES * l1.line
     above, most = (ONE_TILE_ROWS, SEVERAL_TILES_ROWS) if wide else (UNFETCHED_ROWS, STREAMED_ROWS)
@@ -283,7 +289,7 @@ def in_place_limits(
         in_place_b=IN_PLACE_B_L1 * l1.size // types.b.size,
         far_b=machine.l2.size // types.b.size,
         b_in_l1=l1.size // types.b.size,
-        near=int(NEAR_L3 * (machine.l3 or machine.l2).size) // types.a.size,
+        near=near // types.a.size,
         fetched_slice=fetched,
         fetched_rows=fetches * (FEW_ROWS if is_late else FETCHED_ROWS),
         crowded_rows=wide * (FEW_ROWS if is_late else CROWDED_ROWS),
