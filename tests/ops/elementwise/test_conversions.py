@@ -99,7 +99,7 @@ def test_the_oracle_converts() -> None:
     problem = Elementwise("identity", "f64", y_dtype="f16")
     program = verify(build_elementwise(problem, choose_elements(problem, find_machine("znver5")), "kernel"))
     x = rough((2, 3, 4, 5)).astype(np.float64)
-    arrays = {"x": x.ravel(), "y": np.full(x.size, np.nan, np.float16)}
+    arrays: dict[str, Array] = {"x": x.ravel(), "y": np.full(x.size, np.nan, np.float16)}
     interpret(program, dict(zip(program.sizes, (2, 3, 4, 5, *(60, 20, 5) * 2), strict=True)), {}, arrays)
     assert_same(arrays["y"], as_numpy(x.ravel(), np.dtype(np.float16)))
 

@@ -280,7 +280,7 @@ class EngineKernel(MicroKernel):
     def compute(self, f: Function, part: TilePart, call: TileCall) -> None:
         """Sums that a unit stores go to C where it takes them as they are; else beside it, and on in a loop.
 
-        Vectors of all rows in a straight line would be 13 KiB of code for a tile of AMX, which costs more time
+        Vectors of all rows in a straight line would be 13 KiB of code for a tile of AMX, and cost more time
         than 64 depths do (docs/decisions/067-ends-of-amx-tiles.md).
         """
         if not self.unit.stores or call.groups is not None:
