@@ -271,44 +271,66 @@ class Totals:
         self._kinds = [vector_type(acc, width) for width in part.widths]
         self._offsets = [sum(part.widths[:v]) * acc.size for v in range(len(part.widths))]
         self._count = part.rows
+        self._fixed: list[Value] = []
 
     @classmethod
-    def of(cls, f: Function, part: TilePart, acc: DType, nr: int) -> Totals:
-        """Totals on the stack, which stay in L1."""
+    def of(cls, f: Function, part: TilePart, acc: DType, nr: int, *, in_loops: bool = False) -> Totals:
+        """Totals on the stack, which stay in L1; places of rows that no loop visits are computed once."""
         memory = f.alloca(memory_type(acc), part.rows * nr, CACHE_LINE)
-        return cls(part, acc, memory, int64(nr * acc.size))
+        found = cls(part, acc, memory, int64(nr * acc.size))
+        if not in_loops:
+            found._fixed = found.places(f, 0, part.rows)
+        return found
 
     def places(self, f: Function, first: Value | int, rows: int) -> list[Value]:
         """The places of the vectors of some rows from one on."""
-        starts = [
-            f.mul(self.row_bytes, f.add(first, row) if isinstance(first, Value) else first + row)
-            for row in range(rows)
-        ]
-        return [f.at(f.at(self.pointer, start), offset) for start in starts for offset in self._offsets]
+        if self._fixed and isinstance(first, int):
+            begin = first * len(self._offsets)
+            return self._fixed[begin : begin + rows * len(self._offsets)]
+        found = []
+        for row in range(rows):
+            start = f.mul(self.row_bytes, f.add(first, row) if isinstance(first, Value) else first + row)
+            if start.known is not None:
+                found += [f.at(self.pointer, start.known + offset) for offset in self._offsets]
+            else:
+                line = f.at(self.pointer, start)
+                found += [f.at(line, offset) for offset in self._offsets]
+        return found
 
     def load(self, f: Function, first: Value | int, rows: int) -> list[Value]:
         """The vectors of some rows from one on."""
-        kinds = self._kinds * rows
-        places = self.places(f, first, rows)
-        return [f.load(kind, place, self._size) for kind, place in zip(kinds, places, strict=True)]
+        return self._loaded(f, self.places(f, first, rows))
 
     def store(self, f: Function, first: Value | int, sums: list[Value]) -> None:
         """Stores the vectors of rows from one on."""
-        for value, place in zip(sums, self.places(f, first, len(sums) // len(self._kinds)), strict=True):
-            f.store(value, place, self._size)
+        self._stored(f, sums, self.places(f, first, len(sums) // len(self._kinds)))
 
     def add(self, f: Function, first: int, sums: list[Value], later: Value | None) -> None:
         """Adds sums from a row on; where there are no totals yet, they are the totals."""
-        self.store(f, first, sums if later is None else self.added(f, first, sums, later))
+        places = self.places(f, first, len(sums) // len(self._kinds))
+        self._stored(f, sums if later is None else self._added(f, places, sums, later), places)
 
     def added(
         self, f: Function, first: int, sums: list[Value], condition: Value | None = None
     ) -> list[Value]:
         """Sums from a row on plus their totals, if the condition holds."""
+        return self._added(f, self.places(f, first, len(sums) // len(self._kinds)), sums, condition)
 
+    def _loaded(self, f: Function, places: list[Value]) -> list[Value]:
+        kinds = self._kinds * (len(places) // len(self._kinds))
+        return [f.load(kind, place, self._size) for kind, place in zip(kinds, places, strict=True)]
+
+    def _stored(self, f: Function, sums: list[Value], places: list[Value]) -> None:
+        for value, place in zip(sums, places, strict=True):
+            f.store(value, place, self._size)
+
+    def _added(
+        self, f: Function, places: list[Value], sums: list[Value], condition: Value | None
+    ) -> list[Value]:
         def plus(values: list[Value]) -> list[Value]:
-            old = self.load(f, first, len(values) // len(self._kinds))
-            return [f.plus(value, total) for value, total in zip(values, old, strict=True)]
+            return [
+                f.plus(value, total) for value, total in zip(values, self._loaded(f, places), strict=True)
+            ]
 
         if condition is None:
             return plus(sums)

@@ -286,7 +286,7 @@ class EngineKernel(MicroKernel):
         if not self.unit.stores or call.groups is not None:
             super().compute(f, part, call)
             return
-        own = Totals.of(f, part, self.acc, self.tile.nr)
+        own = Totals.of(f, part, self.acc, self.tile.nr, in_loops=True)
         totals, done = own, None
         for condition, place, row in self._takers(f, call):
             step = f.mul(row, self.acc.size)
@@ -330,7 +330,7 @@ class EngineKernel(MicroKernel):
                 with beginning:
                     self._store_grid(f, part, totals)
                 with adding:
-                    more = Totals.of(f, part, self.acc, self.tile.nr)
+                    more = Totals.of(f, part, self.acc, self.tile.nr, in_loops=True)
                     self._store_grid(f, part, more)
                     with f.loop(int64(0), int64(part.rows), int64(1), "row") as row:
                         pairs = zip(totals.load(f, row, 1), more.load(f, row, 1), strict=True)
