@@ -191,6 +191,18 @@ def test_batches_of_one_shape_get_a_kernel_of_its_sizes(letter: str) -> None:
             assert taken(loops, letter) > counted
 
 
+def test_single_products_that_recur_get_one_too() -> None:
+    a, b = numbers(np.random.default_rng(4), (19, 18), "f"), numbers(np.random.default_rng(5), (18, 21), "f")
+    with tw.installed():
+        assert tw.explain(np.matmul, a, b).kernel.startswith("gemm_f32")
+        first = a @ b
+        for _ in range(PRODUCTS_TO_REPAY):
+            a @ b
+        assert "19x21x18" in tw.explain(np.matmul, a, b).kernel
+        assert (a @ b).tobytes() == first.tobytes()
+        assert tw.explain(np.matmul, a[:0], b).strategy.startswith("NumPy's own")
+
+
 def test_threads_share_kernels_of_exact_sizes() -> None:
     """Loops count, ask and look without the GIL; NaN in one product stays there, with its warning."""
     rng = np.random.default_rng(9)

@@ -81,7 +81,7 @@ def explain_product(number: int, a: Any, b: Any, /) -> Explanation:
         strategy = "a kernel of exact sizes, in NumPy's own loop"
         return replace(own, kernel=kernel.name, strategy=strategy, decisions=(condition,))
     if not sizes.taken(shapes_of(dtype.char)):
-        if exact is not None:
+        if exact is not None and sizes.batch > 1:
             repaid = f"{PRODUCTS_TO_REPAY:,} products of one shape"
             strategy = f"NumPy's own loop until a kernel of exact sizes is repaid, by {repaid}"
             return replace(own, strategy=strategy, decisions=(condition,))
@@ -99,9 +99,10 @@ def explain_product(number: int, a: Any, b: Any, /) -> Explanation:
 
 
 def _exact_shape(product: ProductUfunc, sizes: _Sizes, a: Any, b: Any, dtype: Any) -> ExactSizeKey | None:
-    """The shape of the products of a batch that a kernel of exact sizes may compute."""
+    """The shape of a product, or of those of a batch, that a kernel of exact sizes may compute."""
     row = state().loops.table.rows[LETTERS.index(dtype.char)]  # type: ignore[union-attr]
-    if product.name != "matmul" or sizes.batch == 1 or sizes.one_b:
+    one_product = sizes.batch > 1 and sizes.one_b
+    if product.name != "matmul" or one_product or min(a.ndim, b.ndim) < 2 or 0 in (*a.shape, *b.shape):
         return None
     first, second = (one[(0,) * (one.ndim - 2)].astype(dtype, copy=False) for one in (a, b))
     result = np.empty((sizes.rows, sizes.columns), dtype)
