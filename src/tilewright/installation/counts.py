@@ -15,9 +15,9 @@ from tilewright.installation.rows import BLAS_LETTERS, LETTERS, PRODUCTS, Produc
 from tilewright.installation.state import state
 from tilewright.installation.thresholds import MOST_JOINED, NEVER, ShapeThresholds, least_work, shapes_of
 from tilewright.ops.explain import installed_functions
+from tilewright.ops.gemm.operands import product_types
 from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, ExactSizeKey, fit
 from tilewright.ops.matmul.explain import explain_matmul
-from tilewright.spec.dtype import parse_dtype
 
 _SMALL = "NumPy's own: a small product, or a layout that it does better"
 _OTHER = "NumPy's own: a small call, or other arguments than plain arrays"
@@ -82,8 +82,8 @@ def explain_product(number: int, a: Any, b: Any, /) -> Explanation:
         return replace(own, kernel=kernel.name, strategy=strategy, decisions=(condition,))
     if not sizes.taken(shapes_of(dtype.char)):
         if exact is not None and sizes.batch > 1:
-            repaid = f"{PRODUCTS_TO_REPAY:,} products of one shape"
-            strategy = f"NumPy's own loop until a kernel of exact sizes is repaid, by {repaid}"
+            later = f"from {PRODUCTS_TO_REPAY:,} products of this shape on, a kernel of exact sizes"
+            strategy = f"NumPy's own loop; {later}"
             return replace(own, strategy=strategy, decisions=(condition,))
         text = f"{sizes.rows} rows, {sizes.columns} columns, {sizes.depth} deep, {sizes.batch} times"
         return replace(own, strategy="NumPy's own loop: faster for this shape", decisions=(condition, text))
@@ -106,7 +106,7 @@ def _exact_shape(product: ProductUfunc, sizes: _Sizes, a: Any, b: Any, dtype: An
         return None
     first, second = (one[(0,) * (one.ndim - 2)].astype(dtype, copy=False) for one in (a, b))
     result = np.empty((sizes.rows, sizes.columns), dtype)
-    found = fit(first, second, result, parse_dtype(dtype), row.exact)
+    found = fit(first, second, result, product_types(dtype, dtype, dtype).a, row.exact)
     return None if found is None else found.shape
 
 

@@ -33,7 +33,7 @@ from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int64, null
 from tilewright.machine.machine import Machine
-from tilewright.ops.gemm.exact_sizes import exact_shape, run_products
+from tilewright.ops.gemm.exact_sizes import count_products, exact_shape, run_products
 from tilewright.ops.gemm.matrix_values import (
     MOST_SCATTERED,
     MatrixValues,
@@ -45,7 +45,6 @@ from tilewright.ops.gemm.matrix_values import (
     transposed_if,
 )
 from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE, merged, multiply
-from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY
 from tilewright.threads.pool import WAKE_WORK
 from tilewright.threads.pool_memory import APART, PoolState, TeamMemory
 from tilewright.threads.scratch import ScratchTable
@@ -323,16 +322,12 @@ class _Loop(Entry):
 
         entry, count = place(LoopTable.exact, ExactKernel), place(LoopTable.counts, ShapeCount)
         missing = self.and_(shape.fits, self.icmp("==", key_there(), 0))
-        with self.when(self.and_(counted, missing)):
-            same = self.icmp("==", self.word(count, ShapeCount.key), shape.key)
-            before = self.select(same, self.word(count, ShapeCount.seen), int64(0))
-            seen = self.add(before, matrices[2].batch)
-            enough = self.icmp(">=", seen, PRODUCTS_TO_REPAY)
-            self.put(count, ShapeCount.key, shape.key)
-            self.put(count, ShapeCount.seen, self.select(enough, int64(0), seen))
-            with self.when(enough):
-                self.put(table, LoopTable.wanted, shape.key)
-                self.ask(SupplyRequest.EXACT_SIZES)
+        with (
+            self.when(self.and_(counted, missing)),
+            self.when(count_products(self, count, ShapeCount, shape.key, matrices[2].batch)),
+        ):
+            self.put(table, LoopTable.wanted, shape.key)
+            self.ask(SupplyRequest.EXACT_SIZES)
         found = self.and_(shape.fits, self.icmp("==", key_there(), shape.key))
         return self.select(found, self.pointer(entry, ExactKernel.code), null()), shape.leading
 

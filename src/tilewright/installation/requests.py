@@ -1,4 +1,4 @@
-"""What machine code asks of Python, seldom: kernels, scratch, workers."""
+"""What machine code asks of Python, rarely: kernels, scratch, workers."""
 
 from __future__ import annotations
 

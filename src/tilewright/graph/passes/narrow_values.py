@@ -14,9 +14,9 @@ _NARROW_OPERANDS = 3
 def narrow_values(network: Network, rounding: frozenset[int]) -> frozenset[int]:
     """The layers and the attention whose results are in bfloat16.
 
-    A layer that rounds its rows gives them where what reads them rounds them too: as rows of such a layer,
-    or as q, k or v of attention that is in bfloat16 itself. Attention is so if all of q, k and v are given in
-    it, and its result is read as rows of such layers alone. Views of values have their types.
+    A layer that rounds its rows gives a bfloat16 result where every reader would round it: another such
+    layer, as its rows, or attention that is in bfloat16 itself, as q, k or v. Attention is in bfloat16 if q,
+    k and v all are, and its result is read as rows of such layers alone. A view has the type of its value.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class _Narrow:
         )
 
     def _takes(self, reader: int, at: int) -> bool:
-        """Whether one reader does, as each operand that the value is."""
+        """Whether one reader takes a value in bfloat16, wherever it is among its operands."""
         node = self.network.nodes[reader]
         places = [place for place, operand in enumerate(node.operands) if operand == at]
         if node.is_view:

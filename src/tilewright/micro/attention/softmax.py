@@ -98,7 +98,7 @@ class SoftmaxCode:
         grown = self.any_lane(self.larger(found, old))
         with f.once_if(grown, [old, before]) as (_, advance):
             new = one.at_least(old, self.across(found, lambda w, left, right: w.at_least(left, right)))
-            factor = exp2_nonpositive(one, one.multiply(self.less(one, old, new), one.constant(LOG2_E)))
+            factor = exp2_nonpositive(one, one.multiply(self.difference(one, old, new), one.constant(LOG2_E)))
             f.store(new, places["row_max"], size)
             self.rescale(rows, factor)
             advance([new, one.multiply(before, factor)])
@@ -117,8 +117,8 @@ class SoftmaxCode:
         assert truths is not None, "one row"
         return truths
 
-    def less(self, one: Floats, old: Value, new: Value) -> Value:
-        """old - new; of rows beside one that has grown, which may be -inf as before, 0."""
+    def difference(self, one: Floats, old: Value, new: Value) -> Value:
+        """old - new; where they are equal 0: beside a row that has grown, both may be -inf."""
         if not one.type.lanes:
             return one.subtract(old, new)
         same = one.compare("==", old, new)

@@ -278,7 +278,7 @@ class EngineKernel(MicroKernel):
     # --- the way to C -------------------------------------------------------------------------
 
     def compute(self, f: Function, part: TilePart, call: TileCall) -> None:
-        """Sums that a unit stores go to C where it takes them as they are; else beside it, and on in a loop.
+        """Stores sums to C where they may go there unchanged; else to a buffer, and from there in a loop.
 
         Vectors of all rows in a straight line would be 13 KiB of code for a tile of AMX, and cost more time
         than 64 depths do (docs/decisions/067-ends-of-amx-tiles.md).
@@ -288,7 +288,7 @@ class EngineKernel(MicroKernel):
             return
         own = Totals.of(f, part, self.acc, self.tile.nr, in_loops=True)
         totals, done = own, None
-        for condition, place, row in self._takers(f, call):
+        for condition, place, row in self._destinations(f, call):
             step = f.mul(row, self.acc.size)
             if condition is None:
                 self.close_all(f, part, call, [], Totals(part, self.acc, place, step))
@@ -303,8 +303,8 @@ class EngineKernel(MicroKernel):
             with f.when(f.not_(done)):
                 self._end_rows(f, part, call, own)
 
-    def _takers(self, f: Function, call: TileCall) -> Iterator[tuple[Value | None, Value, Value]]:
-        """What takes sums as they are: under which condition (None: always), the place, elements of a row."""
+    def _destinations(self, f: Function, call: TileCall) -> Iterator[tuple[Value | None, Value, Value]]:
+        """Where sums may go unchanged: on which condition (None: always), the place, elements of a row."""
         update, carry = call.update, call.carry
         if carry is not None:
             yield f.and_(carry.first, f.not_(carry.last)), carry.sums, carry.row

@@ -176,15 +176,29 @@ def find_exact(f: CallEntry, number: Value, largest: Value, matrices: tuple[Matr
     slot = f.at(f.at(table, Table.slots.offset), f.mul(shape.slot, ctypes.sizeof(Slot)))
     same = f.and_(shape.fits, f.icmp("==", f.word(slot, Slot.key), shape.key))
     empty = f.icmp("==", f.word(slot, Slot.code), 0)
-    with f.when(f.and_(shape.fits, empty)):
-        seen = f.add(f.select(same, f.word(slot, Slot.seen), int64(0)), matrices[2].batch)
-        enough = f.icmp(">=", seen, PRODUCTS_TO_REPAY)
-        f.put(slot, Slot.key, shape.key)
-        f.put(slot, Slot.seen, f.select(enough, int64(0), seen))
-        with f.when(enough):
-            f.put(table, Table.wanted, shape.key)
-            f.jump(f.fallback)
+    with (
+        f.when(f.and_(shape.fits, empty)),
+        f.when(count_products(f, slot, Slot, shape.key, matrices[2].batch)),
+    ):
+        f.put(table, Table.wanted, shape.key)
+        f.jump(f.fallback)
     return ExactCall(f.and_(same, f.not_(empty)), slot, shape.leading)
+
+
+def count_products(
+    f: ObjectCode, place: Value, kind: type[ctypes.Structure], key: Value, products: Value
+) -> Value:
+    """Counts products of a shape without a kernel; whether there have been enough, which starts anew.
+
+    `kind` is the record at the place: of its fields, `key` is the shape counted last, `seen` its products.
+    """
+    same = f.icmp("==", f.word(place, kind.key), key)
+    before = f.select(same, f.word(place, kind.seen), int64(0))
+    seen = f.add(before, products)
+    enough = f.icmp(">=", seen, PRODUCTS_TO_REPAY)
+    f.put(place, kind.key, key)
+    f.put(place, kind.seen, f.select(enough, int64(0), seen))
+    return enough
 
 
 def run_exact(
