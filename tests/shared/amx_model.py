@@ -23,7 +23,7 @@ def modelled(text: str) -> str:
     return text.replace(_PREFIX, _MODEL)
 
 
-def _flushed(values: Array) -> Array:
+def flushed(values: Array) -> Array:
     """Subnormal float32 values as zeros of their sign."""
     least = np.finfo(np.float32).smallest_normal
     return np.where(np.abs(values) < least, np.copysign(np.float32(0), values), values)
@@ -116,13 +116,13 @@ class AmxModel:
         """SDM: sums of even and of odd depths in turn, each in float32, then both onto the accumulator."""
         left, right = (operand.astype(np.float32) for operand in self._operands(kind, kind, a, b))
         if kind is bfloat16:
-            left, right = _flushed(left), _flushed(right)
+            left, right = flushed(left), flushed(right)
         with np.errstate(all="ignore"):
             sums = np.zeros((2, ROWS, 16), np.float64)
             for group in range(16):
                 for part in range(2):
                     product = left[:, group, part, None].astype(np.float64) * right[None, group, :, part]
-                    sums[part] = _flushed((sums[part] + product).astype(np.float32))
-            both = _flushed((sums[0] + sums[1]).astype(np.float32))
-            total = _flushed(self.tiles[acc].view("<f4") + both)
+                    sums[part] = flushed((sums[part] + product).astype(np.float32))
+            both = flushed((sums[0] + sums[1]).astype(np.float32))
+            total = flushed(self.tiles[acc].view("<f4") + both)
         self.tiles[acc] = total.astype(np.float32).view(np.uint8)

@@ -83,6 +83,9 @@ class TileFma:
         accumulator for each vector of B collects what that adds, to be subtracted at the end.
     streaming : m and n are the lanes of a streaming vector (SME), whose length the machine says.
     chain : sums of floats that depend on each other before they join a total, at most.
+    joins : the instruction adds the products of every kr-th depth of so many, for each of the kr a sum of its
+        own that begins with zero; then these to each other, and the result to the accumulator. 0: every
+        product is added to the accumulator.
     """
 
     instruction: str
@@ -103,6 +106,7 @@ class TileFma:
     biased: bool = False
     streaming: bool = False
     chain: int = SUMS_OF_A_CHAIN
+    joins: int = 0
 
     def __post_init__(self) -> None:
         for kr in (self.kr, self.interleave_a):
@@ -161,6 +165,25 @@ class TileFma:
             lanes = vector_bits // self.acc.bits
             return replace(self, m=lanes, n=lanes)
         return replace(self, n=vector_bits // (self.m * self.acc.bits))
+
+    def of_rows(self, lanes: int) -> TileFma | None:
+        """Multiply-adds of vectors, row by row, in the order in which this engine adds; None if unknown.
+
+        >>> tile = TileFma("tdpbf16ps", BF16, BF16, F32, m=16, n=16, k=32, kr=2, joins=32).of_rows(16)
+        >>> tile.instruction, tile.m, tile.n, tile.k, tile.joins
+        ('tdpbf16ps_rows', 1, 16, 2, 32)
+        """
+        if not (self.is_matrix_engine and self.joins):
+            return None
+        return TileFma(
+            *(f"{self.instruction}_rows", self.a, self.b, self.acc),
+            m=1,
+            n=lanes,
+            k=self.kr,
+            kr=self.kr,
+            chain=self.chain,
+            joins=self.joins,
+        )
 
     def takes(self, a: DType, b: DType, sums: DType | None = None) -> bool:
         """Return whether operands of these types, widened if needed, keep their values and type of sums."""
@@ -271,6 +294,10 @@ class Isa:
         """
         fitting = (one for one in self.tiles if not one.is_matrix_engine and (one.k, one.kr) == (2, 2))
         return next((one for one in fitting if one.a == one.b == a == b == BF16), None)
+
+    def row_tile(self, tile: TileFma) -> TileFma | None:
+        """Multiply-adds of vectors that add as an engine does, if it is one and vectors can (`of_rows`)."""
+        return tile.of_rows(self.lanes(tile.acc))
 
     def rate(self, tile: TileFma) -> float:
         """Instructions of a kind that start each cycle.

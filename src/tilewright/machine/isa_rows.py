@@ -81,6 +81,7 @@ def _amx(instruction: str, a: DType, b: DType, acc: DType, feature: str) -> Tile
         latency=52,
         accumulators=4,
         chain=4 * SUMS_OF_A_CHAIN,
+        joins=0 if acc.is_integer else k,
     )
 
 

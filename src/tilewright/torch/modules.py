@@ -15,9 +15,8 @@ from torch import Tensor, nn
 
 import tilewright as tw
 from tilewright.errors import InvalidOperand, shown
-from tilewright.graph.passes.pack_weights import PRECISIONS, packed_weight
+from tilewright.graph.passes.pack_weights import PRECISIONS, packed_weight, rounds_here
 from tilewright.spec.arguments import check_word
-from tilewright.spec.dtype import BF16
 from tilewright.torch.packed import Packed
 
 M = TypeVar("M", bound=nn.Module)
@@ -63,7 +62,7 @@ def _multiply(module: nn.Module, rows: _Rows, x: Tensor, weight: Tensor, bias: T
     packed, own = kept[rows.name].of(weight), rows.of(bias)
     if torch.is_grad_enabled():  # without a gradient, as the caller has found
         x, own = x.detach(), None if own is None else own.detach()
-    if precision == "bf16" and packed.dtype == BF16.numpy and x.dtype == torch.float32:
+    if x.dtype == torch.float32 and rounds_here(precision):
         found = torch.empty((*x.shape[:-1], packed.shape[1]), dtype=torch.float32)
         return tw.linear(x.to(torch.bfloat16), packed, own, out=found)
     if precision != "i8-dynamic" or x.dtype != torch.float32:
@@ -250,7 +249,7 @@ def optimize(module: M, precision: str = "f32") -> M:
     ----------
     module : a model, or one module.
     precision : how weights of float32 are stored: "f32", "bf16", "i8-weights", "i4-weights"; "i8-dynamic"
-        also rounds rows of activations to 8 bits.
+        also rounds rows of activations to 8 bits. On AMX the three in between round them to bfloat16.
 
     Returns
     -------

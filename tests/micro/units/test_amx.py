@@ -202,7 +202,9 @@ def test_a_task_configures_the_unit_once_for_all_of_its_tiles(problem: tw.Gemm) 
     tiles = {name: loop for name, loop in found.items() if name.startswith("tile_")}
     assert sum(loop.counts["tileloadd"] for loop in tiles.values()) > 0
     assert not any(loop.matching("^(ldtilecfg|tilerelease)") for loop in tiles.values())
-    callers = {name for name, loop in found.items() if loop.matching(r"^callq\s+tile_")} - set(tiles)
+    # Few rows of a packed weight go through vectors, in tasks of their own.
+    engine = r"^callq\s+tile_(?!\w*_rows_)"
+    callers = {name for name, loop in found.items() if loop.matching(engine)} - set(tiles)
     assert callers
     for name in callers:
         assert (found[name].counts["ldtilecfg"], found[name].counts["tilerelease"]) == (1, 1), name

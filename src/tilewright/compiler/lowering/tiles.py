@@ -89,6 +89,8 @@ def _micro_kernel(node: TileMatmul, scope: Scope) -> MicroKernel:
     if node.stored is not None:
         b = Source(node.stored.elements.value_type(a.dtype), packed=True)
     instruction = isa.tile(a.dtype, b.dtype, node.sums)
+    if node.stored is not None:
+        instruction = isa.row_tile(instruction) or instruction
     adjacent_a = node.a.strides[0] == Constant(instruction.interleave_a)
     adjacent_a = adjacent_a and (isa.broadcast is not Broadcast.MEMORY or instruction.is_matrix_engine)
     c = scope.dtype(node.c.buffer).real

@@ -36,6 +36,8 @@ from tilewright.typing import GraphPrecision
 PRECISIONS: tuple[str, ...] = get_args(GraphPrecision)
 #: Those that sample inputs make more precise.
 CALIBRATED = ("i8-weights", "i4-weights", "i8-dynamic")
+#: Those in which rows are rounded to bfloat16 where that pays (`rounds_rows`).
+ROUNDED = ("bf16", "i8-weights", "i4-weights")
 #: Depths that share a scale and a zero point, of weights of 4 bits. The least cosine of MiniLM's embeddings
 #: to those in float32 is 0.960 with 32, 0.946 with 64, and 0.909 with 64 and no zero points.
 GROUP = 32
@@ -58,7 +60,7 @@ def packed_weight(weight: Array, precision: str, known: InputStatistics | None =
         moments = shrunk_moments(known.moments, known.rows)
         return quantized_for(weight, four if precision == "i4-weights" else eight, moments, host_machine())
     if precision == "bf16":
-        if rounds_rows(host_machine()):
+        if rounds_here(precision):
             return pack(weight.astype(BF16.numpy, copy=False))
         return pack(weight.astype(F32.numpy, copy=False), form="bf16")
     if precision == "i8-dynamic":
@@ -71,7 +73,7 @@ def packed_weight(weight: Array, precision: str, known: InputStatistics | None =
 
 
 def rounds_rows(machine: Machine) -> bool:
-    """Whether "bf16" rounds x too: where a unit multiplies bfloat16 so much faster than float32 that it pays.
+    """Whether x is rounded too: where a unit multiplies bfloat16 so much faster than float32 that it pays.
 
     Else float32 rows meet widened weights, which is more precise and as fast where memory is what limits.
 
@@ -84,6 +86,11 @@ def rounds_rows(machine: Machine) -> bool:
     narrow, wide = (machine.isa.tile(dtype) for dtype in (BF16, F32))
     rates = (one.products * machine.isa.rate(one) for one in (narrow, wide))
     return narrow.a == BF16 and next(rates) >= ROUNDING_GAIN * next(rates)
+
+
+def rounds_here(precision: str) -> bool:
+    """Whether layers of a precision round float32 rows to bfloat16 on this host."""
+    return precision in ROUNDED and rounds_rows(host_machine())
 
 
 @dataclass
@@ -140,7 +147,7 @@ class _WeightPacking:
 
     def _rounds(self, at: int) -> bool:
         """Whether a node is a layer that rounds its rows to bfloat16."""
-        if self.precision != "bf16" or self._array(at) is None or not rounds_rows(host_machine()):
+        if not rounds_here(self.precision) or self._array(at) is None:
             return False
         return self.network.types[self.network.nodes[at].operands[0]].dtype == np.float32
 
@@ -194,8 +201,8 @@ def pack_weights(
         %1 = constant : float32[1536, 384]      %1 = constant packed : float32[384, 1536]
         %2 = linear(%0, %1)                ->   %2 = linear(%0, %1) by_columns=True
 
-    In "i4-weights" the projections of attention have 8 bits. In "bf16" x is rounded too where the machine has
-    a unit for it (`rounds_rows`); sums and results stay in float32.
+    In "i4-weights" the projections of attention have 8 bits. In these, in "bf16" and in "i8-weights" x is
+    rounded to bfloat16 where the machine has a unit for it (`rounds_rows`); sums and results stay in float32.
 
     Parameters
     ----------

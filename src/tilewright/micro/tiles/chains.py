@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import POINTER, Value, int64, memory_type, vector_type
+from tilewright.llvm.values import POINTER, Value, int64, memory_type, vector_type, zero
 from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.tiles.depth import PREFETCH_DEPTH, DepthLoops
 from tilewright.micro.tiles.operands import TileCall, TilePart
@@ -295,6 +295,12 @@ class Totals:
             else:
                 line = f.at(self.pointer, start)
                 found += [f.at(line, offset) for offset in self._offsets]
+        return found
+
+    def clear(self, f: Function) -> list[Value]:
+        """Makes all sums zero; their places, row by row."""
+        found = self.places(f, 0, self._count)
+        self._stored(f, [zero(kind) for _ in range(self._count) for kind in self._kinds], found)
         return found
 
     def load(self, f: Function, first: Value | int, rows: int) -> list[Value]:

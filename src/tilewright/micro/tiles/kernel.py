@@ -8,7 +8,7 @@ stores; a subclass loads operands and emits one `Multiply`. `emit_inline` writes
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
@@ -18,13 +18,11 @@ from tilewright.llvm.values import (
     constant,
     element_type,
     int64,
-    memory_type,
     vector_type,
     zero,
 )
 from tilewright.machine.isa import Edge, Isa, TileFma
-from tilewright.machine.machine import CACHE_LINE
-from tilewright.micro.tiles.chains import Chains, Strip
+from tilewright.micro.tiles.chains import Chains, Strip, Totals
 from tilewright.micro.tiles.operands import GroupCall, KeptSums, Source, TileCall, TilePart
 from tilewright.spec.dtype import DType
 
@@ -291,39 +289,36 @@ class MicroKernel(Chains):
         Totals are kept in the L1 cache: they are read and written once per group, and need no registers in
         between.
         """
-        acc, size, count = self.acc, self.acc.size, len(part.widths)
-        totals = f.alloca(memory_type(acc), part.rows * self.tile.nr, CACHE_LINE)
-        places = [
-            f.at(totals, (row * self.tile.nr + sum(part.widths[:v])) * size)
-            for row in range(part.rows)
-            for v in range(count)
-        ]
-        for index, place in enumerate(places):
-            f.store(zero(vector_type(acc, part.widths[index % count])), place, size)
-        a_bytes, b_bytes = self.group_bytes(f, call, groups.depth)
-        scale_bytes = f.mul(groups.step, size)
-        zero_points = [] if groups.zero is None else [groups.zero]
-        state = [call.a.pointer, call.b.pointer, groups.scale, *zero_points]
+        count = len(part.widths)
+        totals = Totals.of(f, part, self.acc, self.tile.nr)
+        places = totals.clear(f)
+        state = groups.pointers(call)
         with f.carried_loop(int64(0), call.depth, groups.depth, state, "group") as (first, values, advance):
-            a, b, scale, *zeros = values
-            one = call.moved(a, b)._replace(
-                depth=f.minimum(groups.depth, f.sub(call.depth, first)),
-                groups=groups._replace(scale=scale, zero=zeros[0] if zeros else None),
-                prefetch=None,
-            )
-            scales = groups.places(f, scale, part, size)
-            for above, _, found in self.finished(f, part, one, masks):
-                for index, value in enumerate(found):
-                    place = places[above * count + index]
-                    factor = f.load(value.type, scales[index % count], size)
-                    before = f.load(value.type, place, size)
-                    total = f.multiply_add(factor, value, before, fused=self.isa.fused)
-                    f.store(total, place, size)
-            advance((f.at(a, a_bytes), f.at(b, b_bytes), *(f.at(v, scale_bytes) for v in (scale, *zeros))))
-        return [
-            f.load(vector_type(acc, part.widths[index % count]), place, size)
-            for index, place in enumerate(places)
-        ]
+            scales = groups.places(f, values[2], part, self.acc.size)
+            for above, _, found in self.finished(f, part, groups.one(f, call, first, values), masks):
+                begin = above * count
+                self.add_scaled(f, found, scales, places[begin : begin + len(found)])
+            advance(self.next_group(f, call, groups, values))
+        return totals.load(f, 0, part.rows)
+
+    def add_scaled(
+        self, f: Function, sums: Sequence[Value], scales: Sequence[Value], places: Sequence[Value]
+    ) -> None:
+        """Adds sums of one group, each times the scale of its column, to totals."""
+        size = self.acc.size
+        for index, (value, place) in enumerate(zip(sums, places, strict=True)):
+            factor = f.load(value.type, scales[index % len(scales)], size)
+            before = f.load(value.type, place, size)
+            f.store(f.multiply_add(factor, value, before, fused=self.isa.fused), place, size)
+
+    def next_group(
+        self, f: Function, call: TileCall, groups: GroupCall, pointers: Sequence[Value]
+    ) -> list[Value]:
+        """The pointers of `GroupCall.pointers` one group on."""
+        a, b, *vectors = pointers
+        a_bytes, b_bytes = self.group_bytes(f, call, groups.depth)
+        scale_bytes = f.mul(groups.step, self.acc.size)
+        return [f.at(a, a_bytes), f.at(b, b_bytes), *(f.at(vector, scale_bytes) for vector in vectors)]
 
     def group_bytes(self, f: Function, call: TileCall, depth: Value) -> tuple[Value, Value]:
         """Bytes of A and of B from one group of depths to the next: whole steps of the instruction."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.llvm.build import Function
@@ -141,6 +142,17 @@ class GroupCall(NamedTuple):
     scale: Value
     step: Value
     zero: Value | None
+
+    def pointers(self, call: TileCall) -> list[Value]:
+        """What moves from group to group: A, B, the scales and, where there are any, zero points."""
+        return [call.a.pointer, call.b.pointer, self.scale, *([] if self.zero is None else [self.zero])]
+
+    def one(self, f: Function, call: TileCall, first: Value, pointers: Sequence[Value]) -> TileCall:
+        """The call for the one group that begins at a depth and these `pointers`."""
+        a, b, scale, *zeros = pointers
+        groups = self._replace(scale=scale, zero=zeros[0] if zeros else None)
+        depth = f.minimum(self.depth, f.sub(call.depth, first))
+        return call.moved(a, b)._replace(depth=depth, groups=groups, prefetch=None)
 
     def places(self, f: Function, pointer: Value, part: TilePart, size: int) -> list[Value]:
         """Addresses of the scales or zero points of each vector of columns, of one group."""

@@ -15,23 +15,26 @@ TDPBF16PS, TDPFP16PS, TDPBSSD/TDPBSUD/TDPBUSD/TDPBUUD; Intel 248966, ch. "Intel 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import (
     INT8,
+    INT32,
     INT64,
     POINTER,
     VOID,
     Type,
     Value,
     element_type,
+    int32,
     int64,
     vector_constant,
     vector_of,
 )
 from tilewright.machine.isa import Isa, TileFma
-from tilewright.micro.units.multiply import Multiply
+from tilewright.micro.units.multiply import Multiply, VectorMultiply
 
 #: Palette 1.
 TILES = 8
@@ -40,6 +43,9 @@ ROW_BYTES = 64
 _PALETTE = 1
 #: In the 64 bytes that LDTILECFG reads: the palette, then each tile's row length (two bytes) and rows (one).
 _CONFIGURATION_BYTES, _ROW_LENGTHS, _ROW_COUNTS = 64, 16, 48
+#: Bits of MXCSR (SDM vol. 1, 10.2.3): no exception is raised; subnormal results (FTZ) and operands (DAZ) are
+#: zero. Two more bits, which are 0, mean rounding to nearest.
+MASKED_FLAGS, FLUSH_RESULTS, FLUSH_OPERANDS = 0x1F80, 1 << 15, 1 << 6
 
 
 def configuration() -> bytes:
@@ -160,6 +166,32 @@ class Amx(Multiply):
         for number, acc in enumerate(accs):
             place = f.at(pointer, number * ROW_BYTES)
             self._effect(f, "tilestored64", (INT8, POINTER, INT64), [acc, place, row_bytes])
+
+
+class AmxRows(VectorMultiply):
+    """Vectors that add in the order of an instruction on floats, for rows too few for its tiles.
+
+    SDM vol. 2, TDPBF16PS and TDPFP16PS: of 32 depths the even ones are added to one another, beginning with
+    zero, and the odd ones; then both sums, and the result to the accumulator. Products of bfloat16 and of
+    float16 are exact in float32, so that a multiply-add rounds as often as the instruction does.
+    """
+
+    def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:
+        """acc + a · b of one depth, in float32."""
+        return f.multiply_add(a, b, acc, fused=self.isa.fused)
+
+    @contextmanager
+    def in_its_mode(self, f: Function) -> Iterator[None]:
+        """Code that flushes subnormal numbers, rounds to nearest and leaves no flags, whatever MXCSR says."""
+        kept, own = f.alloca(INT32, 1, 4), f.alloca(INT32, 1, 4)
+        store, load = (
+            f.module.declare(f"llvm.x86.sse.{name}", VOID, (POINTER,)) for name in ("stmxcsr", "ldmxcsr")
+        )
+        f.call(store, [kept])
+        f.store(int32(MASKED_FLAGS | FLUSH_RESULTS | FLUSH_OPERANDS), own, 4)
+        f.call(load, [own])
+        yield
+        f.call(load, [kept])
 
 
 def _tile(number: int) -> Value:

@@ -1,13 +1,15 @@
 """Any multiply instruction as plain LLVM: the same tile, operands and layout, on a CPU that lacks it.
 
 Everything else of a kernel is what the real row compiles: packing, interleave, edges, epilogue. Products
-are added depth by depth in the type of the accumulator, so integers agree bit for bit with the instruction,
-and floats up to the rounding and flushing of its own that an instruction has.
+are added in the type of the accumulator, depth by depth or in the order that `TileFma.joins` says, so
+integers agree bit for bit with the instruction, and floats up to the rounding and flushing of its own that
+an instruction has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import ClassVar
 
 from tilewright.llvm.build import Function
@@ -20,6 +22,7 @@ from tilewright.llvm.values import (
     memory_type,
     vector_of,
     vector_type,
+    zero,
 )
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.micro.units.multiply import Multiply, VectorMultiply
@@ -84,7 +87,7 @@ class EmulatedEngine(Multiply):
         return pointer
 
     def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:
-        """Adds every product of the tile, depth by depth."""
+        """Adds every product of the tile, in the instruction's order."""
         tile, convert = self.tile, Convert(f, half=self.isa.half)
         size = tile.acc.size
         columns = self._across * tile.n
@@ -94,13 +97,21 @@ class EmulatedEngine(Multiply):
         ):
             place = f.at(acc, f.mul(f.add(f.mul(i, tile.n), j), size))
             total = f.load(element_type(tile.acc), place, size)
-            with f.carried_loop(int64(0), int64(tile.k), int64(1), [total], "p") as (p, values, advance):
-                left = self._element(f, i, p, (tile.interleave_a, tile.m * tile.interleave_a))
-                right = self._element(f, j, p, (tile.kr, columns * tile.kr))
-                one = convert(_loaded(f, tile.a, a, left), tile.a, tile.acc)
-                other = convert(_loaded(f, tile.b, b, right), tile.b, tile.acc)
-                advance([f.multiply_add(one, other, values[0], fused=self.isa.fused)])
-            f.store(advance.results[0], place, size)
+            together = tile.kr if tile.joins else 1
+            begun = [zero(total.type)] * together if tile.joins else [total]
+            span = (int64(0), int64(tile.k), int64(together))
+            with f.carried_loop(*span, begun, "p") as (p, values, advance):
+                sums = []
+                for number, value in enumerate(values):
+                    depth = f.add(p, number)
+                    left = self._element(f, i, depth, (tile.interleave_a, tile.m * tile.interleave_a))
+                    right = self._element(f, j, depth, (tile.kr, columns * tile.kr))
+                    one = convert(_loaded(f, tile.a, a, left), tile.a, tile.acc)
+                    other = convert(_loaded(f, tile.b, b, right), tile.b, tile.acc)
+                    sums.append(f.multiply_add(one, other, value, fused=self.isa.fused))
+                advance(sums)
+            found = reduce(f.plus, advance.results)
+            f.store(f.plus(total, found) if tile.joins else found, place, size)
         return acc
 
     @staticmethod

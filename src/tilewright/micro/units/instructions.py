@@ -10,7 +10,7 @@ from tilewright.errors import InvalidChoice
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import INT32, Value, element_type, vector_of, zero
 from tilewright.machine.isa import MULTIPLY_ADD, Isa, TileFma
-from tilewright.micro.units.amx import Amx
+from tilewright.micro.units.amx import Amx, AmxRows
 from tilewright.micro.units.arm import ArmDot, Mmla
 from tilewright.micro.units.emulate import emulate
 from tilewright.micro.units.mma import Mma
@@ -105,6 +105,7 @@ _INSTRUCTIONS: dict[str, type[Multiply]] = {
     MULTIPLY_ADD: MultiplyAdd,
     **dict.fromkeys(_MMA, Mma),
     **dict.fromkeys(_AMX, Amx),
+    **dict.fromkeys(("tdpbf16ps_rows", "tdpfp16ps_rows"), AmxRows),
     **dict.fromkeys(_ARM_DOTS, ArmDot),
     **dict.fromkeys(_ARM_SQUARES, Mmla),
     **dict.fromkeys(_OUTER, Sme),

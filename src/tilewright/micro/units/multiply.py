@@ -10,7 +10,8 @@ intrinsic that multiplies; `kernel.py` loops over the grid and the depth, indepe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 from tilewright.llvm.build import Function
@@ -149,6 +150,11 @@ class VectorMultiply(Multiply):
     def prepare_a(self, f: Function, word: Value) -> Value:
         """Transform the word of A, or a vector of words, before it is broadcast."""
         return word
+
+    @contextmanager
+    def in_its_mode(self, f: Function) -> Iterator[None]:
+        """Code in which multiply-adds of floats round and flush as those of the unit do."""
+        yield
 
     def biased_word(self, f: Function, width: int) -> Value:
         """The operand of A whose product with B `prepare_a` has added to every row."""

@@ -23,6 +23,13 @@ NARROW_STORED_ROWS = 32
 #: They take twice the operations of wider ones: 24 rows of 384x1536 took 556 us, and 423 through panels.
 MOST_UNPACKINGS = 4
 
+#: The same beside an engine, whose tiles take as long for one row as for 16. Products of 1, 2, 4 and 8 rows
+#: of bfloat16 with 2048x2048 on an Emerald Rapids: by 8 bits 270, 260, 420 and 830 us in vectors, and 890
+#: through AMX, for which words become panels; by 4 bits 220, 310, 490, 950, and 850; by bfloat16 500, 500,
+#: 590, 850, and 530, 520, 470, 420. Floats of 8 bits are converted by way of subnormal numbers, which
+#: vectors flush that add as AMX does.
+BESIDE_ENGINE = {Elements.BF16: 2, Elements.I8: 8, Elements.I4: 4}
+
 #: Panels that one tile reads side by side: 8 vectors of sums cover the latency of two multiply-adds a cycle,
 #: and four streams are few for the hardware's prefetchers.
 MOST_PANELS = 4
@@ -32,27 +39,38 @@ MOST_PANELS = 4
 WORDS_SHARE = 5 / 8
 
 
+def row_instruction(isa: Isa, instruction: TileFma) -> TileFma | None:
+    """The instruction of few rows: a product's own, or of an engine the vectors that add as it does."""
+    return isa.row_tile(instruction) if instruction.is_matrix_engine else instruction
+
+
 def plain_elements(instruction: TileFma) -> Elements | None:
     """Element types of panels in the instruction's own operand format, if few-row words are such panels."""
     forms = {(F32, 1): Elements.F32, (BF16, 2): Elements.BF16}
-    return None if instruction.is_matrix_engine else forms.get((instruction.b, instruction.kr))
+    return forms.get((instruction.b, instruction.kr))
 
 
 def _heights(isa: Isa, nest: Nest) -> dict[int, int]:
     """Panels of the tile of each height, tallest first."""
     vectors = nest.tile.nr // isa.lanes(nest.types.acc)
+    one = row_instruction(isa, nest.instruction)
+    sums = one.kr if one is not None and one.joins else 1  # of a row of a vector
     found: dict[int, int] = {}
     height = NARROW_ROWS
     while height:
-        panels = min(MOST_PANELS, int(isa.vector_registers * WORDS_SHARE) // ((height + 1) * vectors))
+        panels = min(MOST_PANELS, int(isa.vector_registers * WORDS_SHARE) // ((height * sums + 1) * vectors))
         if panels:
             found[height] = 1 << panels.bit_length() - 1
         height //= 2
     return found
 
 
-def most_stored_rows(isa: Isa, nest: Nest, elements: Elements) -> int:
-    """Rows up to which tiles read the words of a packed weight themselves."""
+def most_rows(isa: Isa, nest: Nest, elements: Elements) -> int:
+    """Rows up to which tiles read a packed operand, or the words of a weight, themselves; 0 for none."""
+    if nest.instruction.is_matrix_engine:
+        return BESIDE_ENGINE.get(elements, 0)
+    if nest.weights is None:
+        return NARROW_ROWS
     if elements is not Elements.I4:
         return NARROW_STORED_ROWS
     return min(NARROW_STORED_ROWS, MOST_UNPACKINGS * max(_heights(isa, nest)))
@@ -65,13 +83,15 @@ def narrow(nest: Nest, isa: Isa, elements: Elements) -> tuple[Statement, ...]:
     it in L2. The order of each sum is that of every other nest: depth by depth within a group, group by group
     within kc, then block by block. Columns behind the last whole block go through tiles of one panel.
     """
-    sizes, lanes = nest.sizes, nest.tile.nr
+    sizes, lanes, one_row = nest.sizes, nest.tile.nr, row_instruction(isa, nest.instruction)
+    assert one_row is not None, "few rows need an instruction"
+    a_in_place = replace(nest, instruction=one_row).a_in_place()
     heights = _heights(isa, nest)
     across = lanes * max(heights.values())
     i, j, jb = Name("i"), Name("j"), Name("jb")
 
     def tile(nest: Nest, rows: Expression, columns: Expression, shape: Tile) -> TileMatmul:
-        one = nest.matmul(nest.a_in_place(), nest.stored_b(elements, j), columns)
+        one = nest.matmul(a_in_place, nest.stored_b(elements, j), columns)
         return replace(one, rows=rows, columns=columns, tile=shape, stored=nest.stored(elements, j))
 
     def kept(row: int, first: Expression) -> Nest:

@@ -34,7 +34,7 @@ from tilewright.ops.gemm.cache_blocks import (
     tiling,
     walk_columns,
 )
-from tilewright.ops.gemm.narrow import NARROW_ROWS, most_stored_rows, narrow, plain_elements
+from tilewright.ops.gemm.narrow import most_rows, narrow, plain_elements, row_instruction
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SCALARS, Nest, NestEpilogue, decide, ones
 from tilewright.ops.gemm.sizes import computed_transposed, sizes_named, sizes_of
@@ -221,13 +221,16 @@ def _strips(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> An
 
 def _few_rows(nest: Nest, isa: Isa, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """Few rows by tiles of their own, where vectors read the words of B; else the given loops."""
-    sizes, words, weights = nest.sizes, nest.words, nest.weights
-    elements = plain_elements(nest.instruction) if weights is None else weights.elements
-    others = {"c", nest.a} & nest.packed
-    if elements is None or nest.instruction.is_matrix_engine or words is None or others:
+    sizes, weights = nest.sizes, nest.weights
+    one = row_instruction(isa, nest.instruction)
+    if one is None:
         return body
-    rows = NARROW_ROWS if weights is None else most_stored_rows(isa, nest, elements)
-    few = Compare(Relation.LE, sizes.m, Constant(rows))
+    elements = plain_elements(one) if weights is None else weights.elements
+    words, others = replace(nest, instruction=one).words, {"c", nest.a} & nest.packed
+    most = 0 if elements is None else most_rows(isa, nest, elements)
+    if elements is None or not most or words is None or others:
+        return body
+    few = Compare(Relation.LE, sizes.m, Constant(most))
     some = Compare(Relation.LT, Constant(0), Name("depths"))
     condition = AllOf((few, some, *ones(sizes.cs_a, sizes.cs_c), *words))
     return decide(AnyOf((condition,)), narrow(nest, isa, elements), body)
@@ -241,8 +244,10 @@ def _prepacked(nest: Nest, limits: InPlaceLimits, isa: Isa) -> tuple[Statement, 
     body, words = packing(nest), nest.words
     if nest.weights is not None:
         return _few_rows(nest, isa, body)
-    if nest.b not in nest.packed or nest.a in nest.packed or words is None:
+    if nest.b not in nest.packed or nest.a in nest.packed:
         return body
+    if words is None:
+        return _few_rows(nest, isa, body)
     near = _near(nest, limits, words)
     if nest.carries:
         nest = beside_column(nest)

@@ -366,11 +366,16 @@ class Nest:
     def stored_b(self, elements: Elements, column: Expression) -> Slice:
         """The words of the panels from a column on, at depth pc."""
         lanes, unit, depths = self.tile.nr, elements.unit, elements.depths
-        words, row = ceildiv(self.sizes.k, depths), lanes * unit
+        words, row = ceildiv(self._stored_depth(depths), depths), lanes * unit
         offset = column * (words * unit) + ceildiv(Name("pc"), depths) * row
         interleave = 1 if elements.scaled else depths
         strides, panels = (Constant(unit), Constant(row)), Panels(lanes, words * row)
         return Slice(self.b, offset, strides, interleave=interleave, panels=panels)
+
+    def _stored_depth(self, depths: int) -> Expression:
+        """Depths of the panels of words: of an engine's own panels, whole steps of it."""
+        engine = self.weights is None and self.instruction.k > depths
+        return self.whole_depth() if engine else self.sizes.k
 
     def stored(self, elements: Elements, column: Expression) -> Stored:
         """How the quantised words of the columns from `j` on are unpacked."""
