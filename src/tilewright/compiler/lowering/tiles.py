@@ -7,7 +7,16 @@ from contextlib import contextmanager
 
 from tilewright.compiler.lowering.expressions import Scope
 from tilewright.ir.expressions import Constant, FirstElse, Scalar, upper_bound
-from tilewright.ir.nodes import Finish, Program, Slice, TileEpilogue, TileForm, TileMatmul, sums_type
+from tilewright.ir.nodes import (
+    Finish,
+    Program,
+    Slice,
+    Space,
+    TileEpilogue,
+    TileForm,
+    TileMatmul,
+    sums_type,
+)
 from tilewright.ir.trace import names_in
 from tilewright.llvm.values import INT64, Value, int64
 from tilewright.machine.isa import MATRIX_MULTIPLY, Broadcast
@@ -32,7 +41,7 @@ from tilewright.micro.tiles.operands import (
     Update,
 )
 from tilewright.micro.tiles.panels import PanelKernel
-from tilewright.micro.tiles.signature import EntryPoint, StoredWeights, TileSignature, TileStrides
+from tilewright.micro.tiles.signature import StoredWeights, TileSignature, TileStrides
 from tilewright.micro.tiles.transposed import TransposedKernel
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.epilogue import Activation
@@ -146,6 +155,8 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
             window = scope.window(one.operand)
             operands |= {f"step{number}": window.pointer, f"step{number}_row": window.row}
     first_read = _reads_first(node, kernel, scope)
+    if scope.f.module.quick and not _is_in_place(node):
+        first_read = None
     if first_read is not None:
         operands["first_read"] = first_read
     strides = TileStrides(a.row.known, a_depth.known, b_depth.known, c.column.known)
@@ -169,6 +180,7 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         finish=_step_accesses(node.finish),
         padded=node.padded and not kernel.instruction.is_matrix_engine,
         fetches=first_read is not None,
+        apart=first_read is not None and not _is_in_place(node),
     )
     module = scope.f.module
     dispatch = Dispatch(kernel, signature, quick=module.quick)
@@ -176,16 +188,17 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         operands["rows"] = scope.integer(node.rows)
         dispatch.emit_call(scope.f, operands)
     else:
-        scope.f.call(dispatch.emit_whole(module), signature.arguments(EntryPoint.ONE_HEIGHT, operands))
+        dispatch.emit_whole_call(scope.f, operands)
 
 
 def _reads_first(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> Value | None:
     """Whether this is the first tile to read its rows of B; None if tiles do not prefetch them.
 
-    The innermost loop goes over rows of C where B's place does not depend on it. Rows of a panel are
-    adjacent, so that hardware prefetches them.
+    The innermost loop goes over rows of C where B's place does not depend on it. Panels that the program
+    packs are near. Those that the caller has packed may be far, and hardware, which prefetches adjacent rows,
+    stops at each page (docs/decisions/071-panels-from-afar.md).
     """
-    if isinstance(node.b.strides[1], Constant) or not _may_fetch(node, kernel):
+    if not _may_fetch(node, kernel) or not (_is_in_place(node) or _is_given_panel(node, scope)):
         return None
     axis = next(reversed(scope.begins), None)
     if axis is None or axis in names_in(node.b.offset):
@@ -193,8 +206,19 @@ def _reads_first(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> Value |
     return scope.f.zext(scope.at_first(axis), INT64)
 
 
+def _is_in_place(node: TileMatmul) -> bool:
+    """Whether rows of B are anywhere."""
+    return not isinstance(node.b.strides[1], Constant)
+
+
+def _is_given_panel(node: TileMatmul, scope: Scope) -> bool:
+    """Whether B is a panel that the caller has packed."""
+    given = scope.frame.program.buffer(node.b.buffer).space is Space.ARGUMENT
+    return given and node.b.strides[1] == Constant(node.tile.kr * node.tile.nr)
+
+
 def _may_fetch(node: TileMatmul, kernel: MicroKernel) -> bool:
-    """Whether tiles prefetch their rows of B where those are not adjacent."""
+    """Whether tiles prefetch their rows of B where those are far."""
     return kernel.fetches(node.tile.mr * kernel.vectors)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from math import ceil
 from typing import NamedTuple
 
@@ -68,10 +69,10 @@ class RowPointers(NamedTuple):
 class _Fetch(NamedTuple):
     """Which row of B a step prefetches: so many bytes behind its own; into L2 if rows are crowded in L1.
 
-    None if the tile is not the first to read these rows, which is known at run time.
+    It does where the tile is the first to read these rows, which is known at run time; None: always.
     """
 
-    first_read: Value
+    first_read: Value | None
     ahead: Value
     crowded: Value | None
 
@@ -290,12 +291,13 @@ class DepthLoops(ABC):
         return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
 
     def fetches(self, fmas: int) -> bool:
-        """Whether tiles of so many multiply-adds a step have time to prefetch a row of a B in place."""
+        """Whether tiles of so many multiply-adds a step have time to prefetch a row of B."""
         return not self.b.packed and self.instruction.k == 1 and self.isa.fetches(fmas)
 
     def _fetch_of(self, f: Function, part: TilePart, call: TileCall) -> _Fetch | None:
         """Which rows of B a part prefetches, if any."""
-        if call.first_read is None or call.depth.known is not None or not self.fetches(part.fmas):
+        asked = call.far or call.first_read is not None
+        if not asked or call.depth.known is not None or not self.fetches(part.fmas):
             return None
         row_bytes = self.step_bytes(f, call)[1]
         rate = self.isa.rate(self.instruction) / part.fmas
@@ -310,13 +312,16 @@ class DepthLoops(ABC):
     def _prefetch_b(self, walk: _DepthLoop, fetch: _Fetch, b: Value) -> None:
         """Prefetches a later row of B, up to the line in which it ends if it does not begin with a line."""
         f, size = walk.f, sum(walk.part.widths) * self.b.dtype.size
+        places = [*range(0, size, CACHE_LINE)]
+        if not walk.call.far:  # rows of panels are whole lines
+            places.append(size - 1)
 
         def into(locality: int) -> None:
             later = f.at(b, fetch.ahead)
-            for place in (*range(0, size, CACHE_LINE), size - 1):
+            for place in places:
                 f.prefetch(f.at(later, place), write=False, locality=locality)
 
-        with f.when(fetch.first_read):
+        with nullcontext() if fetch.first_read is None else f.when(fetch.first_read):
             if fetch.crowded is None:
                 into(L1)
                 return

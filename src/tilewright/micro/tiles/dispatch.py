@@ -153,19 +153,48 @@ class Dispatch:
         any_size = self.emit(f.module)
         whole = f.module.find(f"{self.name}_{self.tile.mr}")
         of_any_size = self.signature.arguments(EntryPoint.ANY_SIZE, operands)
-        if self.quick or self.signature.padded or whole is None:
+        by_any_size = self.quick or self.signature.padded or whole is None
+        if by_any_size and not self.signature.apart:
             f.call(any_size, of_any_size)
             return
-        masked = self.edge is Edge.MASK and not self.kernel.instruction.is_matrix_engine
-        columns = () if masked else (("columns", self.tile.nr),)
-        sizes = (("rows", self.tile.mr), *columns, *self._adjacent_columns())
-        terms = [f.icmp("==", operands[name], size) for name, size in sizes]
-        with f.branch(reduce(f.and_, terms)) as (then, otherwise):
+        fits = self._is_whole(f, operands)
+        if by_any_size:
+            fits = f.and_(fits, f.icmp("!=", operands["first_read"], 0))
+        with f.branch(fits) as (then, otherwise):
             with then:
-                given = operands | {name: int64(size) for name, size in columns}
-                f.call(whole, self.signature.arguments(EntryPoint.ONE_HEIGHT, given))
+                self.emit_whole_call(f, operands)
             with otherwise:
                 f.call(any_size, of_any_size)
+
+    def emit_whole_call(self, f: Function, operands: dict[str, Value]) -> None:
+        """Calls the function of whole height, for adjacent columns; without masks, for whole tiles.
+
+        The first tile that reads a panel calls one that prefetches B in every step, which is a function of
+        its own: a test in each step would cost 2 to 4 % where panels are near.
+        """
+        given = operands | {name: int64(size) for name, size in self._whole_columns()}
+        given |= {"left": int64(self.tile.mr)}
+        arguments = self.signature.arguments(EntryPoint.ONE_HEIGHT, given)
+        whole = self.emit_whole(f.module)
+        if not self.signature.apart:
+            f.call(whole, arguments)
+            return
+        prefetching = Dispatch(self.kernel, self.signature._replace(far=True)).emit_whole(f.module)
+        with f.branch(f.icmp("!=", operands["first_read"], 0)) as (then, otherwise):
+            with then:
+                f.call(prefetching, arguments)
+            with otherwise:
+                f.call(whole, arguments)
+
+    def _is_whole(self, f: Function, operands: dict[str, Value]) -> Value:
+        """Whether `emit_whole_call` may be used."""
+        sizes = (("rows", self.tile.mr), *self._whole_columns(), *self._adjacent_columns())
+        return reduce(f.and_, (f.icmp("==", operands[name], size) for name, size in sizes))
+
+    def _whole_columns(self) -> tuple[tuple[str, int], ...]:
+        """The number of columns, where tiles of whole height have no others."""
+        masked = self.edge is Edge.MASK and not self.kernel.instruction.is_matrix_engine
+        return () if masked else (("columns", self.tile.nr),)
 
     def _adjacent_columns(self) -> tuple[tuple[str, int], ...]:
         """The column stride with which tiles write to C themselves, where it is not known to be that."""
@@ -222,6 +251,7 @@ class Dispatch:
                 self.isa, Epilogue(given.step for given in signature.finish), operands
             )
         partial = signature.padded and rows == self.row_variants()[-1]
+        asks = signature.fetches and not (signature.apart and rows == self.tile.mr)
         return TileCall(
             columns=g["columns"],
             depth=g["depth"],
@@ -240,7 +270,8 @@ class Dispatch:
             prefetch=prefetch,
             steps=steps,
             padded=signature.padded,
-            first_read=f.icmp("!=", g["first_read"], 0) if signature.fetches else None,
+            first_read=f.icmp("!=", g["first_read"], 0) if asks else None,
+            far=signature.far,
         )
 
     # --- the dispatching function -------------------------------------------------------------

@@ -179,6 +179,7 @@ class TileCall(NamedTuple):
     most_depth : a bound of the depth, if it is known to have one.
     first_read : whether the tile is the first to read its rows of B, which it then prefetches; None if it
         never does.
+    far : rows of B are prefetched in any case.
     """
 
     columns: Value
@@ -195,6 +196,7 @@ class TileCall(NamedTuple):
     padded: bool = False
     most_depth: int | None = None
     first_read: Value | None = None
+    far: bool = False
 
     def moved(self, a: Value, b: Value) -> TileCall:
         """The same call on A and B at other addresses."""

@@ -61,6 +61,8 @@ class TileSignature(NamedTuple):
     padded : A and B have all rows and columns of the tile; those that C lacks repeat the last ones.
     fetches : a parameter says whether tiles prefetch rows of B, which they do where they are the first to
         read them.
+    apart : tiles of whole height do not ask: there are others that always prefetch.
+    far : these others.
     """
 
     strides: TileStrides = TileStrides()
@@ -71,6 +73,8 @@ class TileSignature(NamedTuple):
     finish: tuple[StepAccess, ...] = ()
     padded: bool = False
     fetches: bool = False
+    apart: bool = False
+    far: bool = False
 
     @property
     def suffix(self) -> str:
@@ -79,7 +83,8 @@ class TileSignature(NamedTuple):
         weights = "_scaled" * self.weights.scales + "_zeros" * self.weights.zeros
         fetched = f"_fetch{self.prefetch_bytes}" if self.prefetch_bytes else ""
         marks = f"{'_pairs' * self.pairs}{'_carry' * self.carries}{weights}{fetched}{'_padded' * self.padded}"
-        return f"{strides}{marks}{'_first_read' * self.fetches}{steps_name(self.finish)}"
+        read = f"{'_first_read' * self.fetches}{'_apart' * self.apart}{'_far' * self.far}"
+        return f"{strides}{marks}{read}{steps_name(self.finish)}"
 
     @property
     def step_operands(self) -> list[int]:
