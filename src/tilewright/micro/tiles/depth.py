@@ -66,7 +66,7 @@ class RowPointers(NamedTuple):
     rows: list[tuple[int, Value]]
 
 
-class _Fetch(NamedTuple):
+class Fetch(NamedTuple):
     """Which row of B a step prefetches: so many bytes behind its own; into L2 if rows are crowded in L1.
 
     It does where the tile is the first to read these rows, which is known at run time; None: always.
@@ -88,7 +88,7 @@ class _DepthLoop(NamedTuple):
     call: TileCall
     pointers: RowPointers
     masks: list[Value | None]
-    fetch: _Fetch | None
+    fetch: Fetch | None
 
 
 class DepthLoops(ABC):
@@ -184,7 +184,7 @@ class DepthLoops(ABC):
     def _depth_loop(
         self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None]
     ) -> _DepthLoop:
-        fetch = self._fetch_of(f, part, call)
+        fetch = self.fetch_of(f, part, call)
         return _DepthLoop(f, part, call, self._row_pointers(f, call, part.rows), masks, fetch)
 
     def _unroll(self, part: TilePart, depth: int) -> int:
@@ -294,7 +294,7 @@ class DepthLoops(ABC):
         """Whether tiles of so many multiply-adds a step have time to prefetch a row of B."""
         return not self.b.packed and self.instruction.k == 1 and self.isa.fetches(fmas)
 
-    def _fetch_of(self, f: Function, part: TilePart, call: TileCall) -> _Fetch | None:
+    def fetch_of(self, f: Function, part: TilePart, call: TileCall) -> Fetch | None:
         """Which rows of B a part prefetches, if any."""
         asked = call.far or call.first_read is not None
         if not asked or call.depth.known is not None or not self.fetches(part.fmas):
@@ -305,11 +305,11 @@ class DepthLoops(ABC):
             int64(min(ceil(cycles * rate), ROWS_AHEAD)) for cycles in (CYCLES_AHEAD, CROWDED_CYCLES_AHEAD)
         )
         if sum(part.widths) * self.b.dtype.size <= CACHE_LINE:
-            return _Fetch(call.first_read, f.freeze(f.mul(row_bytes, near)), None)
+            return Fetch(call.first_read, f.freeze(f.mul(row_bytes, near)), None)
         crowded = f.icmp("==", f.and_(row_bytes, int64(CROWDED_BYTES - 1)), 0)
-        return _Fetch(call.first_read, f.freeze(f.mul(row_bytes, f.select(crowded, far, near))), crowded)
+        return Fetch(call.first_read, f.freeze(f.mul(row_bytes, f.select(crowded, far, near))), crowded)
 
-    def _prefetch_b(self, walk: _DepthLoop, fetch: _Fetch, b: Value) -> None:
+    def _prefetch_b(self, walk: _DepthLoop, fetch: Fetch, b: Value) -> None:
         """Prefetches a later row of B, up to the line in which it ends if it does not begin with a line."""
         f, size = walk.f, sum(walk.part.widths) * self.b.dtype.size
         places = [*range(0, size, CACHE_LINE)]

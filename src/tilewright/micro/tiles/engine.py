@@ -62,6 +62,7 @@ class EngineKernel(MicroKernel):
         self.edge = Edge.SPILL
         self.walks_ahead = self.unit.ahead > 0
         self._resident: list[Value] = []
+        self._far = False
 
     @property
     def attributes(self) -> str | None:
@@ -120,7 +121,7 @@ class EngineKernel(MicroKernel):
         """One instruction for each accumulator of the grid."""
         one, unit = self.instruction, self.unit
         down, across = self._grid(part)
-        if unit.resident and part.rows < self.tile.mr:
+        if unit.resident and (self._far or part.rows < self.tile.mr):
             self._prefetch_panel(f, b)
         count = 0 if unit.resident else down * across
         grid = list(self._resident if unit.resident else acc[:count])
@@ -138,8 +139,15 @@ class EngineKernel(MicroKernel):
                 grid[i * across + j] = unit.multiply(f, a, operand, grid[i * across + j])
         return [*grid[:count], *biases]
 
+    def fetches(self, fmas: int) -> bool:  # noqa: ARG002
+        """Whether the first tile of a panel prefetches it: steps on accumulators of the unit have time."""
+        return self.unit.resident
+
+    def fetch_of(self, f: Function, part: TilePart, call: TileCall) -> None:
+        """Steps prefetch panels themselves."""
+
     def _prefetch_panel(self, f: Function, b: Value) -> None:
-        """Prefetches B for a later step: few rows read each panel once, from far away."""
+        """Prefetches B for a later step: few rows read each panel once, and its first tile from far away."""
         step = self.instruction.b.bytes(self.tile.nr * self.instruction.k)
         later = f.at(b, PANEL_STEPS_AHEAD * step)
         for line in range(0, step, CACHE_LINE):
@@ -283,6 +291,7 @@ class EngineKernel(MicroKernel):
         Vectors of all rows in a straight line would be 13 KiB of code for a tile of AMX, and cost more time
         than 64 depths do (docs/decisions/067-ends-of-amx-tiles.md).
         """
+        self._far = call.far
         if not self.unit.stores or call.groups is not None:
             super().compute(f, part, call)
             return
