@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import reduce
 from math import gcd
 
@@ -14,7 +15,7 @@ from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.tiles.chains import Strip, Totals
 from tilewright.micro.tiles.depth import L2, UNIT_UNROLL
 from tilewright.micro.tiles.kernel import MicroKernel
-from tilewright.micro.tiles.operands import Source, TileCall, TilePart
+from tilewright.micro.tiles.operands import GroupCall, Source, TileCall, TilePart
 from tilewright.micro.units.instructions import find_multiply
 from tilewright.spec.dtype import DType
 
@@ -292,8 +293,11 @@ class EngineKernel(MicroKernel):
         than 64 depths do (docs/decisions/067-ends-of-amx-tiles.md).
         """
         self._far = call.far
-        if not self.unit.stores or call.groups is not None:
+        if not self.unit.stores:
             super().compute(f, part, call)
+            return
+        if call.groups is not None:
+            self._compute_groups(f, part, call, call.groups)
             return
         own = Totals.of(f, part, self.acc, self.tile.nr, in_loops=True)
         totals, done = own, None
@@ -311,6 +315,39 @@ class EngineKernel(MicroKernel):
         else:
             with f.when(f.not_(done)):
                 self._end_rows(f, part, call, own)
+
+    def _compute_groups(self, f: Function, part: TilePart, call: TileCall, groups: GroupCall) -> None:
+        """The sums of groups of depths, times the scales of their columns; the last group goes on to C.
+
+        before: the sums of each group into vectors, straight, and into totals; all totals, straight, to C
+        after:  the sums of each group to a buffer; rows of it, in a loop, into totals; of the last one to C
+        """
+        totals, sums = (Totals.of(f, part, self.acc, self.tile.nr, in_loops=True) for _ in range(2))
+        last = f.mul(f.sub(f.ceildiv(call.depth, groups.depth), 1), groups.depth)
+        last = f.maximum(last, int64(0))
+        state = groups.pointers(call)
+
+        def scaled(row: Value, count: int, scale: Value, begun: Value) -> list[Value]:
+            """Totals of some rows with the sums of one more group; `begun`: there are some before."""
+            added = sums.load(f, row, count)
+            with f.once_if(begun, [zero(value.type) for value in added]) as (_, advance):
+                advance(totals.load(f, row, count))
+            places = groups.places(f, scale, part, self.acc.size) * count
+            factors = [f.load(value.type, at, self.acc.size) for value, at in zip(added, places, strict=True)]
+            trios = zip(factors, added, advance.results, strict=True)
+            return [f.multiply_add(*trio, fused=self.isa.fused) for trio in trios]
+
+        with f.carried_loop(int64(0), last, groups.depth, state, "group") as (first, values, advance):
+            self.close_all(f, part, groups.one(f, call, first, values), [], sums)
+            with self._rows_together(f, part) as (row, count):
+                totals.store(f, row, scaled(row, count, values[2], f.icmp(">", first, 0)))
+            advance(self.next_group(f, call, groups, values))
+        pointers = advance.results
+        self.close_all(f, part, groups.one(f, call, last, pointers), [], sums)
+        with self._rows_together(f, part) as (row, count):
+            found = scaled(row, count, pointers[2], f.icmp(">", last, 0))
+            strip = part._replace(rows=count)
+            self.end(f, strip, self.below(f, call, row), found, [None] * len(part.widths))
 
     def _destinations(self, f: Function, call: TileCall) -> Iterator[tuple[Value | None, Value, Value]]:
         """Where sums may go unchanged: on which condition (None: always), the place, elements of a row."""
@@ -355,11 +392,17 @@ class EngineKernel(MicroKernel):
 
     def _end_rows(self, f: Function, part: TilePart, call: TileCall, sums: Totals) -> None:
         """Sums on their way to C, some rows at a time."""
-        together = gcd(part.rows, max(1, LOOP_VECTORS // len(part.widths)))
-        strip = part._replace(rows=together)
-        with f.loop(int64(0), int64(part.rows), int64(together), "row") as row:
-            values = sums.load(f, row, together)
+        with self._rows_together(f, part) as (row, count):
+            strip, values = part._replace(rows=count), sums.load(f, row, count)
             self.end(f, strip, self.below(f, call, row), values, [None] * len(part.widths))
+
+    @staticmethod
+    @contextmanager
+    def _rows_together(f: Function, part: TilePart) -> Iterator[tuple[Value, int]]:
+        """A loop over the rows of a part: the first of an iteration, and how many it has."""
+        together = gcd(part.rows, max(1, LOOP_VECTORS // len(part.widths)))
+        with f.loop(int64(0), int64(part.rows), int64(together), "row") as row:
+            yield row, together
 
     def strips(self, f: Function, part: TilePart, acc: list[Value]) -> Iterator[Strip]:
         """Accumulators inside a unit are read in strips of as many rows as fit in vector registers."""
