@@ -8,7 +8,7 @@ import math as scalar
 import re
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -417,6 +417,46 @@ def test_masked_scores_raise_nothing(dtype: DType) -> None:
     with no_flags(INVALID | DIVISION | OVERFLOW | UNDERFLOW):
         found = run(x)
     assert found.tolist() == [0.0, 0.0, 0.0, 1.0] * 16
+
+
+@needs_fenv
+@each_dtype
+@pytest.mark.parametrize(
+    ("write", "power", "logarithm"),
+    [
+        (partial(math.exp_nonpositive, flushed=True), np.exp, np.log),
+        (math.exp2_nonpositive, np.exp2, np.log2),
+    ],
+    ids=["exp", "exp2"],
+)
+def test_weights_are_never_subnormal(
+    dtype: DType, write: Write, power: np.ufunc, logarithm: np.ufunc
+) -> None:
+    """Products of subnormal weights would take more than a hundred cycles each."""
+    tiny = np.finfo(dtype.numpy_name).tiny
+    edge = logarithm(float(tiny))
+    x = np.concatenate((edge + np.linspace(-20, 20, 999), np.linspace(edge, 0, 999))).astype(dtype.numpy)
+    with no_flags(INVALID | DIVISION | OVERFLOW | UNDERFLOW):
+        found = native(write, dtype, host_rows()[0], fused=True)(x)
+    exact = power(x.astype(np.longdouble))
+    normal = found >= tiny
+    assert (found[~normal] == 0).all()
+    assert (exact[~normal] < tiny * (1 + 1e-4)).all()
+    assert (exact[normal] > tiny * (1 - 1e-4)).all()
+    np.testing.assert_allclose(found[normal], exact[normal], rtol=1e-6 if dtype is F32 else 1e-14)
+
+
+@needs_fenv
+@each_dtype
+@pytest.mark.parametrize("name", ["silu", "gelu_tanh", "gelu"])
+def test_results_that_vanish_are_not_computed(name: str, dtype: DType) -> None:
+    """Far below zero they are -0 without the cost of an underflow."""
+    limit = getattr(CONSTANTS[dtype], f"{name}_vanishes")
+    x = -np.exp(np.linspace(np.log(limit * 1.001), 60, 500)).astype(dtype.numpy)
+    with no_flags(INVALID | DIVISION | OVERFLOW | UNDERFLOW):
+        found = native(write_of(name), dtype, host_rows()[0], fused=True)(x)
+    assert (found == 0).all()
+    assert np.signbit(found).all()
 
 
 # --- lanes, the table -----------------------------------------------------------------------------

@@ -24,7 +24,7 @@ def emit_merge(f: Function, isa: Isa, given: Operands) -> None:
             larger = one.at_least(new, old)
             nothing = one.compare("==", larger, one.constant(float("-inf")))
             base = f.select(nothing, one.constant(0.0), larger)
-            factors = [exp_nonpositive(one, one.subtract(part, base)) for part in (old, new)]
+            factors = [exp_nonpositive(one, one.subtract(part, base), flushed=True) for part in (old, new)]
             sums = [f.load(one.type, part.at(f, row), size) for part in (total, other_sum)]
             merged = one.multiply_add(sums[0], factors[0], one.multiply(sums[1], factors[1]))
             f.store(larger, most.at(f, row), size)

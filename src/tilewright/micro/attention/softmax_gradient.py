@@ -73,7 +73,7 @@ class SoftmaxGradientCode(SoftmaxCode):
                 t = v.multiply_add(scores, scale, less)
             if mask is not None:
                 t = f.select(mask, t, v.constant(float("-inf")))
-            weights = exp_nonpositive(v, t)
+            weights = exp_nonpositive(v, t, flushed=True)
             gradients = v.multiply(weights, v.subtract(products, delta))
             if derivative is not None:
                 gradients = v.multiply(gradients, derivative)

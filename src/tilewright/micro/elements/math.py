@@ -70,8 +70,10 @@ def exp(v: Floats, x: Value) -> Value:
     return v.multiply(scaled, power)
 
 
-def exp_nonpositive(v: Floats, x: Value) -> Value:
+def exp_nonpositive(v: Floats, x: Value, *, flushed: bool = False) -> Value:
     """e^x for x <= 0, in fewer instructions. 2.0 ulp, 2.3 without fused multiply-add.
+
+    `flushed`: results that would be subnormal are 0, for weights of a sum that has at least one of 1.
 
     With n the integer nearest to x / ln 2 and r = x - n·ln 2, this is e^r·2^n. The power is larger by the
     headroom and the polynomial's coefficients are smaller by it, so that both are normal numbers and their
@@ -81,7 +83,9 @@ def exp_nonpositive(v: Floats, x: Value) -> Value:
     e^-inf = 0, e^±0 = 1.
     """
     c = CONSTANTS[v.dtype]
-    least = v.constant(c.exp_least)
+    # The logarithm of the smallest normal number, less two units of its last place.
+    flushing = LN2 * _least_exponent(v) * (1 - 2.0 ** (1 - c.mantissa_bits))
+    least = v.constant(flushing if flushed else c.exp_least)
     reduced = _reduce(v, v.at_least(x, least), step=1, offset=c.exponent_bias + c.headroom)
     # Underflow costs 20 cycles on Zen 5, more on Intel; a masked score of -inf is not made to pay them.
     power = v.from_bits(v.f.select(v.compare("<", x, least), v.integer(0), reduced.exponent))
@@ -93,10 +97,10 @@ def exp_nonpositive(v: Floats, x: Value) -> Value:
 def exp2_nonpositive(v: Floats, x: Value) -> Value:
     """2^x for x <= 0, in fewer instructions than e^x: x less its nearest integer is exact. 2.0 ulp.
 
-    Otherwise as `exp_nonpositive`, whose polynomial this is, in x·ln 2. 2^-inf = 0, 2^±0 = 1.
+    Otherwise as `exp_nonpositive` `flushed`, whose polynomial this is, in x·ln 2. 2^-inf = 0, 2^±0 = 1.
     """
     c = CONSTANTS[v.dtype]
-    least = v.constant(c.exp_least / LN2)
+    least = v.constant(float(_least_exponent(v)))
     rounding = v.constant(ROUNDING * 2**c.mantissa_bits + c.exponent_bias + c.headroom)
     within = v.at_least(x, least)
     shifted = v.add(within, rounding)
@@ -105,6 +109,15 @@ def exp2_nonpositive(v: Floats, x: Value) -> Value:
     power = v.from_bits(v.f.select(v.compare("<", x, least), v.integer(0), exponent))
     near = [2.0**-c.headroom * c_i * LN2**i for i, c_i in enumerate((1.0, *c.exp_near))]
     return v.multiply(_polynomial(v, rest, near), power)
+
+
+def _least_exponent(v: Floats) -> int:
+    """2 to the power of this is the smallest normal number.
+
+    Multiply-adds of subnormal numbers take more than a hundred cycles on Intel's cores: attention of scores
+    a hundred apart took 16 times as long with weights below it.
+    """
+    return 1 - CONSTANTS[v.dtype].exponent_bias
 
 
 class _Reduced(NamedTuple):
@@ -196,7 +209,8 @@ def silu(v: Floats, x: Value) -> Value:
     silu(±0) = ±0, silu(inf) = inf; silu(-inf) = -0, the limit (the formula read literally gives NaN).
     """
     size = _bounded_size(v, x, CONSTANTS[v.dtype].silu_vanishes, SATURATED)
-    return _less_than_relu(v, x, v.divide(size, _one_plus_exp(v, size)))
+    quotient = v.divide(size, _one_plus_exp(v, size))
+    return _less_than_relu(v, x, quotient, CONSTANTS[v.dtype].silu_vanishes)
 
 
 def gelu_tanh(v: Floats, x: Value) -> Value:
@@ -222,7 +236,7 @@ def gelu_tanh(v: Floats, x: Value) -> Value:
     small = v.multiply_add(square, v.constant(c.gelu_cubic_low), v.constant(c.gelu_linear_low))
     argument = v.multiply(size, factor)
     low = v.multiply_add(size, v.add(lost, small), _product_error(v, size, factor, argument))
-    return _less_than_relu(v, x, v.divide(size, _one_plus_exp(v, argument, low)))
+    return _less_than_relu(v, x, v.divide(size, _one_plus_exp(v, argument, low)), c.gelu_tanh_vanishes)
 
 
 def _one_plus_exp(v: Floats, x: Value, low: Value | None = None) -> Value:
@@ -237,8 +251,13 @@ def _bounded_size(v: Floats, x: Value, least: float, most: float) -> Value:
     return v.magnitude(v.at_least(v.at_most(x, v.constant(most)), v.constant(-least)))
 
 
-def _less_than_relu(v: Floats, x: Value, scaled: Value) -> Value:
-    """max(x, 0) - scaled·2^-headroom; where the second is 0, ±0 stay and negative x give -0."""
+def _less_than_relu(v: Floats, x: Value, scaled: Value, vanishes: float) -> Value:
+    """max(x, 0) - scaled·2^-headroom; where the second is 0, ±0 stay and negative x give -0.
+
+    Below -vanishes it is made 0 rather than computed: an underflow takes more than a hundred cycles on
+    Intel's cores.
+    """
+    scaled = v.f.select(v.compare("<", x, v.constant(-vanishes)), v.constant(0.0), scaled)
     tail = v.multiply(scaled, v.constant(2.0 ** -CONSTANTS[v.dtype].headroom))
     return v.subtract(v.at_least(x, v.constant(-0.0)), tail)
 
@@ -304,7 +323,7 @@ def gelu(v: Floats, x: Value) -> Value:
     above_two = v.multiply_add(numerator, v.constant(c.mills_slope), above_two)
     grown = v.multiply_add(v.add(above_two, two), growth, above_two)
     denominator = v.multiply(v.add(grown, two), power)
-    return _less_than_relu(v, x, v.divide(numerator, denominator))
+    return _less_than_relu(v, x, v.divide(numerator, denominator), c.gelu_vanishes)
 
 
 # --- one instruction ------------------------------------------------------------------------------
