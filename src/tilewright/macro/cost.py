@@ -108,7 +108,13 @@ NEAR_L3 = 1 / 3
 #: PyTorch's speed on an Emerald Rapids, 4096x64x128 0.89 and 1.01, 16384x48x96 0.65 and 0.77, 5000x200x60
 #: 0.76 and 1.07, 4000x100x100 0.82 and 1.00; with AVX2, of NumPy's, 0.98 and 1.04, 0.98 and 1.11, 0.89 and
 #: 1.11, 0.90 and 1.02. In L2, of 2000x100x100 and 1000x60x200, both take the same time.
-NEAR_L2 = 1
+#: Half of it, because columns of tiles go over all of C: 400x1000x10 0.85 and 1.09, 1500x250x10 0.98 and
+#: 1.06, 1500x110x60 1.01 and 1.10.
+NEAR_L2 = 1 / 2
+#: A and C may take so much of L2 there where L1 does not hold B: float64 of 400x420x64 0.81 and 1.01,
+#: 1500x250x128 0.72 and 0.93, 3000x110x60 0.80 and 1.06, float32 of 800x250x64 1.01 and 1.12, 400x700x128
+#: 0.89 and 1.09. Smaller ones take the same time: 400x250x128 1.17 and 1.10.
+LATE_NEAR_L2 = 1 / 3
 
 #: Rows up to which a copy of B costs more than to read it in place once for each row of tiles: 17x1000x1000
 #: of float32 has 0.88 of the peak in place and 0.66 packed, 24x3072x768 the same (Zen 4).
@@ -189,6 +195,7 @@ class InPlaceLimits:
     fetched_rows, crowded_rows : rows that read a B of any size in place, if its rows spread over the sets of
         L1; the second, if they fall into four sets. 0 without prefetches.
     late_slice, late_rows : elements of a larger slice that only so many rows read in place.
+    late_near : elements of A and C together; 0 where it is in_place_a that bounds each of them.
     late_depth, uncopied_rows : depths up to which only so many rows do; 0 where that makes no difference.
     copied_a : elements of an m×kc slice of A for which a B whose lanes are not adjacent is copied one
         micro-panel at a time.
@@ -220,6 +227,7 @@ class InPlaceLimits:
     crowded_rows: int
     late_slice: int
     late_rows: int
+    late_near: int
     late_depth: int
     uncopied_rows: int
     copied_a: int
@@ -281,7 +289,7 @@ def in_place_limits(
     is_late = row_feed(isa, instruction, mr, nr) > core.l3_bytes_per_cycle
     slices = (LATE_SLICE_L2 if is_late else FETCHED_SLICE_L2, FETCHED_SLICE_L2)
     stays = is_late and machine.l2.size >= LATE_PANELS_LEAST_L2
-    near = NEAR_L2 * machine.l2.size if is_late else int(NEAR_L3 * (machine.l3 or machine.l2).size)
+    near = int(NEAR_L2 * machine.l2.size if is_late else NEAR_L3 * (machine.l3 or machine.l2).size)
     fetched, late = (int(fetches * slice_l2 * machine.l2.size) // types.b.size for slice_l2 in slices)
     wide = fetches and types.b.bytes(nr) >= CROWDED_LINES * l1.line
     above, most = (ONE_TILE_ROWS, SEVERAL_TILES_ROWS) if wide else (UNFETCHED_ROWS, STREAMED_ROWS)
@@ -295,6 +303,7 @@ def in_place_limits(
         crowded_rows=wide * (FEW_ROWS if is_late else CROWDED_ROWS),
         late_slice=late,
         late_rows=LATE_ROWS,
+        late_near=int(is_late * LATE_NEAR_L2 * machine.l2.size) // types.a.size,
         late_depth=fetches * is_late * LATE_DEPTH,
         uncopied_rows=UNCOPIED_ROWS,
         copied_a=int(COPIED_A_L2 * machine.l2.size) // types.a.size,

@@ -168,6 +168,10 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (100, 10000, 100): (Path.STRIPS, Path.IN_PLACE),
     (100, 4000, 200): (Path.IN_PLACE, Path.IN_PLACE),
     (100, 600, 100): (Path.IN_PLACE, Path.IN_PLACE),  # in L2
+    (400, 250, 128): (Path.IN_PLACE, Path.IN_PLACE),  # A and C in a third of L2
+    (800, 250, 64): (Path.STRIPS, Path.IN_PLACE),
+    (1500, 72, 60): (Path.IN_PLACE, Path.IN_PLACE),  # B in L1, the others in a half of L2
+    (3000, 72, 60): (Path.STRIPS, Path.IN_PLACE),
 }
 
 

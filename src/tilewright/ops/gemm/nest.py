@@ -111,7 +111,10 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
     spread = Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, limits.one_set))
     held = (Compare(Relation.LE, sizes.m, Constant(SUMS_ROWS)),) if nest.carries else ()
     always = (*words, *held)
-    near = Compare(Relation.LE, sizes.m * maximum(sizes.n, Name("kc")), Constant(limits.in_place_a))
+    few_near = Compare(Relation.LE, sizes.m * maximum(sizes.n, Name("kc")), Constant(limits.in_place_a))
+    near = few_near
+    if limits.late_near:
+        near = Compare(Relation.LE, sizes.m * (sizes.n + Name("kc")), Constant(limits.late_near))
     one = Compare(Relation.LE, sizes.n, Constant(nest.columns_step))
     if nest.uniform:
         small_b = (small, _rows_of_b(nest, limits, Relation.LT), *ones(sizes.cs_b))
@@ -120,10 +123,15 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
         # Lines of few sets evict each other before the next rows meet them.
         kinds = _columns_near(nest, limits)
         seldom = tuple(_few_in_place(nest, limits))
-        places = (small_b, small_b_in_two_sets, *_fetched_b(nest, limits))
+        fetched = tuple(_fetched_b(nest, limits))
+        places = (small_b, small_b_in_two_sets, *(place for place, _ in fetched))
+        beside = (near, few_near, *(few_near if rows_are_few else near for _, rows_are_few in fetched))
         choices = (
             *seldom,
-            *((*place, near, *kind) for place, kind in product(places, kinds)),
+            *(
+                (*place, limit, *kind)
+                for (place, limit), kind in product(zip(places, beside, strict=True), kinds)
+            ),
             *((*place, *kind) for place, kind in product(_copied_b(nest, limits, spread), kinds)),
             *((*place, one) for place in places),
             *((*_in_l1(nest, limits), *kind) for kind in kinds),
@@ -149,8 +157,8 @@ def _fetched_rows(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, 
             yield rows, held, _rows_of_b(nest, limits, Relation.LT, part), *_deep(limits), *ones(sizes.cs_b)
 
 
-def _fetched_b(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
-    """Conditions of a larger slice of B, whose rows tiles prefetch."""
+def _fetched_b(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[tuple[Compare, ...], bool]]:
+    """Conditions of a larger slice of B, whose rows tiles prefetch, and whether they are of few rows."""
     sizes = nest.sizes
     spread = _rows_of_b(nest, limits, Relation.LT, QUARTER)
     rows = Compare(Relation.LE, sizes.m, Constant(limits.late_rows))
@@ -159,7 +167,7 @@ def _fetched_b(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...
     for most, others in slices.items():
         if most:
             held = Compare(Relation.LE, sizes.n * Name("kc"), Constant(most))
-            yield held, spread, *ones(sizes.cs_b), *others
+            yield (held, spread, *ones(sizes.cs_b), *others), bool(others)
 
 
 def _deep(limits: InPlaceLimits) -> tuple[Compare, ...]:
