@@ -172,6 +172,9 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (800, 250, 64): (Path.STRIPS, Path.IN_PLACE),
     (1500, 72, 60): (Path.IN_PLACE, Path.IN_PLACE),  # B in L1, the others in a half of L2
     (3000, 72, 60): (Path.STRIPS, Path.IN_PLACE),
+    (500, 24, 200): (Path.IN_PLACE, Path.FEW_COLUMNS),  # a quarter of the lanes are idle
+    (500, 18, 200): (Path.FEW_COLUMNS, Path.FEW_COLUMNS),  # nearly a half
+    (500, 12, 200): (Path.FEW_COLUMNS, Path.FEW_COLUMNS),
 }
 
 

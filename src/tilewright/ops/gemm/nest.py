@@ -70,6 +70,10 @@ ROWS_IN_TWO_SETS = 64
 LANES_OF_COLUMNS = 8
 LINES_BY_LANES_OF_COLUMNS = 1024
 DEPTH_OF_COLUMNS = 64
+#: More columns than a vector need idle lanes for one in so many on an Emerald Rapids. Of PyTorch's speed,
+#: transposed and in strips, float64 of 500x24x200 0.74 and 0.93, 500x26x64 0.98 and 1.19, 500x18x200 1.22 and
+#: 0.90, float32 of 500x24x64 1.00 and 1.13, 2000x26x800 0.85 and 1.00, 500x18x800 1.22 and 1.04.
+IDLE_LANES = 3
 
 
 def _near(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:
@@ -339,7 +343,15 @@ def _few_lines(nest: Nest, limits: InPlaceLimits, isa: Isa) -> Iterator[PathChoi
             (Compare(Relation.EQ, n, half), spread),
             (Compare(Relation.LT, half, n), Compare(Relation.LT, n, one)),
         )
-    counts = (*less, (Compare(Relation.LT, one, n),))
+    more: tuple[tuple[Compare, ...], ...] = ((Compare(Relation.LT, one, n),),)
+    if limits.late_near:
+        # Where idle lanes of the last vector are a third of the columns, or more if one tile has them all.
+        idle, tile = roundup(n, lanes) * IDLE_LANES, n * (1 + IDLE_LANES)
+        more = (
+            (Compare(Relation.LT, one, n), Compare(Relation.LT, tile, idle)),
+            (Compare(Relation.LT, Constant(nest.columns_step), n), Compare(Relation.LE, tile, idle)),
+        )
+    counts = (*less, *more)
     possible = (*ones(sizes.cs_a, sizes.cs_c), few, some)
     condition = AnyOf(tuple(AllOf((*possible, *worth, *count)) for count in counts))
     body = few_columns(nest, lanes, most)
