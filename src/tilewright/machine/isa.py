@@ -167,13 +167,15 @@ class TileFma:
         return replace(self, n=vector_bits // (self.m * self.acc.bits))
 
     def of_rows(self, lanes: int) -> TileFma | None:
-        """Multiply-adds of vectors, row by row, in the order in which this engine adds; None if unknown.
+        """Multiply-adds of vectors, row by row, in the order in which this engine adds; or None.
+
+        Of bfloat16, whose words are taken apart by a shift and a mask; the order has to be known (`joins`).
 
         >>> tile = TileFma("tdpbf16ps", BF16, BF16, F32, m=16, n=16, k=32, kr=2, joins=32).of_rows(16)
         >>> tile.instruction, tile.m, tile.n, tile.k, tile.joins
         ('tdpbf16ps_rows', 1, 16, 2, 32)
         """
-        if not (self.is_matrix_engine and self.joins):
+        if not (self.is_matrix_engine and self.joins and self.a == BF16):
             return None
         return TileFma(
             *(f"{self.instruction}_rows", self.a, self.b, self.acc),

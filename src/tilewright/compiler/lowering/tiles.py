@@ -156,7 +156,7 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
             operands |= {f"step{number}": window.pointer, f"step{number}_row": window.row}
     first_read = _reads_first(node, kernel, scope)
     if scope.f.module.quick and not _is_in_place(node):
-        first_read = None
+        first_read = None  # functions that prefetch panels would be compiled beside the others
     if first_read is not None:
         operands["first_read"] = first_read
     strides = TileStrides(a.row.known, a_depth.known, b_depth.known, c.column.known)
@@ -207,7 +207,7 @@ def _reads_first(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> Value |
 
 
 def _is_in_place(node: TileMatmul) -> bool:
-    """Whether rows of B are anywhere."""
+    """Whether the distance of B's rows is known at run time only: it is in no panels."""
     return not isinstance(node.b.strides[1], Constant)
 
 

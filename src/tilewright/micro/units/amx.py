@@ -169,11 +169,11 @@ class Amx(Multiply):
 
 
 class AmxRows(VectorMultiply):
-    """Vectors that add in the order of an instruction on floats, for rows too few for its tiles.
+    """Vectors that add in the order of TDPBF16PS, for rows too few for its tiles.
 
-    SDM vol. 2, TDPBF16PS and TDPFP16PS: of 32 depths the even ones are added to one another, beginning with
-    zero, and the odd ones; then both sums, and the result to the accumulator. Products of bfloat16 and of
-    float16 are exact in float32, so that a multiply-add rounds as often as the instruction does.
+    SDM vol. 2, TDPBF16PS: of 32 depths the even ones are added to one another, beginning with zero, and the
+    odd ones; then both sums, and the result to the accumulator. Products of bfloat16 are exact in float32, so
+    that a multiply-add rounds as often as the instruction does.
     """
 
     def multiply(self, f: Function, a: Value, b: Value, acc: Value) -> Value:

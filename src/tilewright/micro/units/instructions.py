@@ -105,7 +105,7 @@ _INSTRUCTIONS: dict[str, type[Multiply]] = {
     MULTIPLY_ADD: MultiplyAdd,
     **dict.fromkeys(_MMA, Mma),
     **dict.fromkeys(_AMX, Amx),
-    **dict.fromkeys(("tdpbf16ps_rows", "tdpfp16ps_rows"), AmxRows),
+    "tdpbf16ps_rows": AmxRows,
     **dict.fromkeys(_ARM_DOTS, ArmDot),
     **dict.fromkeys(_ARM_SQUARES, Mmla),
     **dict.fromkeys(_OUTER, Sme),
