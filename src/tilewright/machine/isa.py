@@ -83,9 +83,9 @@ class TileFma:
         accumulator for each vector of B collects what that adds, to be subtracted at the end.
     streaming : m and n are the lanes of a streaming vector (SME), whose length the machine says.
     chain : sums of floats that depend on each other before they join a total, at most.
-    joins : the instruction adds the products of every kr-th depth of so many, for each of the kr a sum of its
-        own that begins with zero; then these to each other, and the result to the accumulator. 0: every
-        product is added to the accumulator.
+    joins : depths whose products the instruction sums before they reach the accumulator: in kr sums side by
+        side, each of every kr-th depth and beginning with zero, which are then added to each other. 0: every
+        product is added to the accumulator directly.
     """
 
     instruction: str
@@ -165,27 +165,6 @@ class TileFma:
             lanes = vector_bits // self.acc.bits
             return replace(self, m=lanes, n=lanes)
         return replace(self, n=vector_bits // (self.m * self.acc.bits))
-
-    def of_rows(self, lanes: int) -> TileFma | None:
-        """Multiply-adds of vectors, row by row, in the order in which this engine adds; or None.
-
-        Of bfloat16, whose words are taken apart by a shift and a mask; the order has to be known (`joins`).
-
-        >>> tile = TileFma("tdpbf16ps", BF16, BF16, F32, m=16, n=16, k=32, kr=2, joins=32).of_rows(16)
-        >>> tile.instruction, tile.m, tile.n, tile.k, tile.joins
-        ('tdpbf16ps_rows', 1, 16, 2, 32)
-        """
-        if not (self.is_matrix_engine and self.joins and self.a == BF16):
-            return None
-        return TileFma(
-            *(f"{self.instruction}_rows", self.a, self.b, self.acc),
-            m=1,
-            n=lanes,
-            k=self.kr,
-            kr=self.kr,
-            chain=self.chain,
-            joins=self.joins,
-        )
 
     def takes(self, a: DType, b: DType, sums: DType | None = None) -> bool:
         """Return whether operands of these types, widened if needed, keep their values and type of sums."""
@@ -298,8 +277,29 @@ class Isa:
         return next((one for one in fitting if one.a == one.b == a == b == BF16), None)
 
     def row_tile(self, tile: TileFma) -> TileFma | None:
-        """Multiply-adds of vectors that add as an engine does, if it is one and vectors can (`of_rows`)."""
-        return tile.of_rows(self.lanes(tile.acc))
+        """The instruction of few rows: the same, or beside an engine vectors that add in its order; or None.
+
+        That is possible for bfloat16, whose words a shift and a mask take apart, where the order is known
+        (`TileFma.joins`).
+
+        >>> amx = AVX512.tile(BF16)
+        >>> tile = AVX512.row_tile(amx)
+        >>> amx.instruction, tile.instruction, tile.m, tile.n, tile.k, tile.joins
+        ('tdpbf16ps', 'tdpbf16ps_rows', 1, 16, 2, 32)
+        """
+        if not tile.is_matrix_engine:
+            return tile
+        if not tile.joins or tile.a != BF16:
+            return None
+        return TileFma(
+            *(f"{tile.instruction}_rows", tile.a, tile.b, tile.acc),
+            m=1,
+            n=self.lanes(tile.acc),
+            k=tile.kr,
+            kr=tile.kr,
+            chain=tile.chain,
+            joins=tile.joins,
+        )
 
     def rate(self, tile: TileFma) -> float:
         """Instructions of a kind that start each cycle.

@@ -115,6 +115,10 @@ NEAR_L2 = 1 / 2
 #: 1500x250x128 0.72 and 0.93, 3000x110x60 0.80 and 1.06, float32 of 800x250x64 1.01 and 1.12, 400x700x128
 #: 0.89 and 1.09. Smaller ones take the same time: 400x250x128 1.17 and 1.10.
 LATE_NEAR_L2 = 1 / 3
+#: More columns than a vector are transposed there if idle lanes are one for so many of them. Of PyTorch's
+#: speed, transposed and in strips, float64 of 500x24x200 0.74 and 0.93, 500x26x64 0.98 and 1.19, 500x18x200
+#: 1.22 and 0.90, float32 of 500x24x64 1.00 and 1.13, 2000x26x800 0.85 and 1.00, 500x18x800 1.22 and 1.04.
+LATE_IDLE_LANES = 3
 
 #: Rows up to which a copy of B costs more than to read it in place once for each row of tiles: 17x1000x1000
 #: of float32 has 0.88 of the peak in place and 0.66 packed, 24x3072x768 the same (Zen 4).
@@ -196,6 +200,8 @@ class InPlaceLimits:
         L1; the second, if they fall into four sets. 0 without prefetches.
     late_slice, late_rows : elements of a larger slice that only so many rows read in place.
     late_near : elements of A and C together; 0 where it is in_place_a that bounds each of them.
+    idle_lanes : columns for each idle lane of a vector with which more columns than one has are transposed;
+        0 if any number is.
     late_depth, uncopied_rows : depths up to which only so many rows do; 0 where that makes no difference.
     copied_a : elements of an m×kc slice of A for which a B whose lanes are not adjacent is copied one
         micro-panel at a time.
@@ -228,6 +234,7 @@ class InPlaceLimits:
     late_slice: int
     late_rows: int
     late_near: int
+    idle_lanes: int
     late_depth: int
     uncopied_rows: int
     copied_a: int
@@ -304,6 +311,7 @@ def in_place_limits(
         late_slice=late,
         late_rows=LATE_ROWS,
         late_near=int(is_late * LATE_NEAR_L2 * machine.l2.size) // types.a.size,
+        idle_lanes=is_late * LATE_IDLE_LANES,
         late_depth=fetches * is_late * LATE_DEPTH,
         uncopied_rows=UNCOPIED_ROWS,
         copied_a=int(COPIED_A_L2 * machine.l2.size) // types.a.size,

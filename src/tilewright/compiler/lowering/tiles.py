@@ -155,8 +155,6 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
             window = scope.window(one.operand)
             operands |= {f"step{number}": window.pointer, f"step{number}_row": window.row}
     first_read = _reads_first(node, kernel, scope)
-    if scope.f.module.quick and not _is_in_place(node):
-        first_read = None  # functions that prefetch panels would be compiled beside the others
     if first_read is not None:
         operands["first_read"] = first_read
     strides = TileStrides(a.row.known, a_depth.known, b_depth.known, c.column.known)
@@ -212,7 +210,9 @@ def _is_in_place(node: TileMatmul) -> bool:
 
 
 def _is_given_panel(node: TileMatmul, scope: Scope) -> bool:
-    """Whether B is a panel that the caller has packed."""
+    """Whether B is a panel that the caller has packed; quick code has no functions that prefetch them."""
+    if scope.f.module.quick:
+        return False
     given = scope.frame.program.buffer(node.b.buffer).space is Space.ARGUMENT
     return given and node.b.strides[1] == Constant(node.tile.kr * node.tile.nr)
 

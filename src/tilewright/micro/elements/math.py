@@ -83,7 +83,7 @@ def exp_nonpositive(v: Floats, x: Value, *, flushed: bool = False) -> Value:
     e^-inf = 0, e^±0 = 1.
     """
     c = CONSTANTS[v.dtype]
-    # The logarithm of the smallest normal number, less two units of its last place.
+    # The logarithm of the smallest normal number, nearer to zero by what rounding may take off.
     flushing = LN2 * _least_exponent(v) * (1 - 2.0 ** (1 - c.mantissa_bits))
     least = v.constant(flushing if flushed else c.exp_least)
     reduced = _reduce(v, v.at_least(x, least), step=1, offset=c.exponent_bias + c.headroom)

@@ -15,7 +15,7 @@ from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.tiles.chains import Strip, Totals
 from tilewright.micro.tiles.depth import L2, UNIT_UNROLL
 from tilewright.micro.tiles.kernel import MicroKernel
-from tilewright.micro.tiles.operands import GroupCall, Source, TileCall, TilePart
+from tilewright.micro.tiles.operands import SCALE, GroupCall, Source, TileCall, TilePart
 from tilewright.micro.units.instructions import find_multiply
 from tilewright.spec.dtype import DType
 
@@ -340,12 +340,12 @@ class EngineKernel(MicroKernel):
         with f.carried_loop(int64(0), last, groups.depth, state, "group") as (first, values, advance):
             self.close_all(f, part, groups.one(f, call, first, values), [], sums)
             with self._rows_together(f, part) as (row, count):
-                totals.store(f, row, scaled(row, count, values[2], f.icmp(">", first, 0)))
+                totals.store(f, row, scaled(row, count, values[SCALE], f.icmp(">", first, 0)))
             advance(self.next_group(f, call, groups, values))
         pointers = advance.results
         self.close_all(f, part, groups.one(f, call, last, pointers), [], sums)
         with self._rows_together(f, part) as (row, count):
-            found = scaled(row, count, pointers[2], f.icmp(">", last, 0))
+            found = scaled(row, count, pointers[SCALE], f.icmp(">", last, 0))
             strip = part._replace(rows=count)
             self.end(f, strip, self.below(f, call, row), found, [None] * len(part.widths))
 

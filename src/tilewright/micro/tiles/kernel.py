@@ -23,7 +23,7 @@ from tilewright.llvm.values import (
 )
 from tilewright.machine.isa import Edge, Isa, TileFma
 from tilewright.micro.tiles.chains import Chains, Strip, Totals
-from tilewright.micro.tiles.operands import GroupCall, KeptSums, Source, TileCall, TilePart
+from tilewright.micro.tiles.operands import SCALE, GroupCall, KeptSums, Source, TileCall, TilePart
 from tilewright.spec.dtype import DType
 
 
@@ -294,7 +294,7 @@ class MicroKernel(Chains):
         places = totals.clear(f)
         state = groups.pointers(call)
         with f.carried_loop(int64(0), call.depth, groups.depth, state, "group") as (first, values, advance):
-            scales = groups.places(f, values[2], part, self.acc.size)
+            scales = groups.places(f, values[SCALE], part, self.acc.size)
             for above, _, found in self.finished(f, part, groups.one(f, call, first, values), masks):
                 begin = above * count
                 self.add_scaled(f, found, scales, places[begin : begin + len(found)])

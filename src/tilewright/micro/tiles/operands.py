@@ -129,6 +129,10 @@ class KeptSums(NamedTuple):
     last: Value
 
 
+#: The place of the scales in `GroupCall.pointers`.
+SCALE = 2
+
+
 class GroupCall(NamedTuple):
     """Groups of depths, each with a scale of its own for every column, of the type of the accumulators.
 

@@ -26,8 +26,8 @@ MOST_UNPACKINGS = 4
 #: The same beside an engine, whose tiles take as long for one row as for 16. Products of 1, 2, 4 and 8 rows
 #: of bfloat16 with 2048x2048 on an Emerald Rapids: by 8 bits 270, 260, 420 and 830 us in vectors, and 890
 #: through AMX, for which words become panels; by 4 bits 220, 310, 490, 950, and 850; by bfloat16 500, 500,
-#: 590, 850, and 530, 520, 470, 420. Floats of 8 bits are converted by way of subnormal numbers, which
-#: vectors flush that add as AMX does.
+#: 590, 850, and 530, 520, 470, 420. Float8 is converted by way of subnormal numbers, which these
+#: vectors flush.
 BESIDE_ENGINE = {Elements.BF16: 2, Elements.I8: 8, Elements.I4: 4}
 
 #: Panels that one tile reads side by side: 8 vectors of sums cover the latency of two multiply-adds a cycle,
@@ -39,11 +39,6 @@ MOST_PANELS = 4
 WORDS_SHARE = 5 / 8
 
 
-def row_instruction(isa: Isa, instruction: TileFma) -> TileFma | None:
-    """The instruction of few rows: a product's own, or of an engine the vectors that add as it does."""
-    return isa.row_tile(instruction) if instruction.is_matrix_engine else instruction
-
-
 def plain_elements(instruction: TileFma) -> Elements | None:
     """Element types of panels in the instruction's own operand format, if few-row words are such panels."""
     forms = {(F32, 1): Elements.F32, (BF16, 2): Elements.BF16}
@@ -53,7 +48,7 @@ def plain_elements(instruction: TileFma) -> Elements | None:
 def _heights(isa: Isa, nest: Nest) -> dict[int, int]:
     """Panels of the tile of each height, tallest first."""
     vectors = nest.tile.nr // isa.lanes(nest.types.acc)
-    one = row_instruction(isa, nest.instruction)
+    one = isa.row_tile(nest.instruction)
     sums = one.kr if one is not None and one.joins else 1  # of a row of a vector
     found: dict[int, int] = {}
     height = NARROW_ROWS
@@ -83,7 +78,7 @@ def narrow(nest: Nest, isa: Isa, elements: Elements) -> tuple[Statement, ...]:
     it in L2. The order of each sum is that of every other nest: depth by depth within a group, group by group
     within kc, then block by block. Columns behind the last whole block go through tiles of one panel.
     """
-    sizes, lanes, one_row = nest.sizes, nest.tile.nr, row_instruction(isa, nest.instruction)
+    sizes, lanes, one_row = nest.sizes, nest.tile.nr, isa.row_tile(nest.instruction)
     assert one_row is not None, "few rows need an instruction"
     a_in_place = replace(nest, instruction=one_row).a_in_place()
     heights = _heights(isa, nest)

@@ -34,7 +34,7 @@ from tilewright.ops.gemm.cache_blocks import (
     tiling,
     walk_columns,
 )
-from tilewright.ops.gemm.narrow import most_rows, narrow, plain_elements, row_instruction
+from tilewright.ops.gemm.narrow import most_rows, narrow, plain_elements
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SCALARS, Nest, NestEpilogue, decide, ones
 from tilewright.ops.gemm.sizes import computed_transposed, sizes_named, sizes_of
@@ -70,10 +70,6 @@ ROWS_IN_TWO_SETS = 64
 LANES_OF_COLUMNS = 8
 LINES_BY_LANES_OF_COLUMNS = 1024
 DEPTH_OF_COLUMNS = 64
-#: More columns than a vector need idle lanes for one in so many on an Emerald Rapids. Of PyTorch's speed,
-#: transposed and in strips, float64 of 500x24x200 0.74 and 0.93, 500x26x64 0.98 and 1.19, 500x18x200 1.22 and
-#: 0.90, float32 of 500x24x64 1.00 and 1.13, 2000x26x800 0.85 and 1.00, 500x18x800 1.22 and 1.04.
-IDLE_LANES = 3
 
 
 def _near(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> AnyOf:
@@ -234,13 +230,15 @@ def _strips(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> An
 def _few_rows(nest: Nest, isa: Isa, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """Few rows by tiles of their own, where vectors read the words of B; else the given loops."""
     sizes, weights = nest.sizes, nest.weights
-    one = row_instruction(isa, nest.instruction)
+    one = isa.row_tile(nest.instruction)
     if one is None:
         return body
     elements = plain_elements(one) if weights is None else weights.elements
     words, others = replace(nest, instruction=one).words, {"c", nest.a} & nest.packed
-    most = 0 if elements is None else most_rows(isa, nest, elements)
-    if elements is None or not most or words is None or others:
+    if elements is None or words is None or others:
+        return body
+    most = most_rows(isa, nest, elements)
+    if not most:
         return body
     few = Compare(Relation.LE, sizes.m, Constant(most))
     some = Compare(Relation.LT, Constant(0), Name("depths"))
@@ -344,12 +342,12 @@ def _few_lines(nest: Nest, limits: InPlaceLimits, isa: Isa) -> Iterator[PathChoi
             (Compare(Relation.LT, half, n), Compare(Relation.LT, n, one)),
         )
     more: tuple[tuple[Compare, ...], ...] = ((Compare(Relation.LT, one, n),),)
-    if limits.late_near:
-        # Where idle lanes of the last vector are a third of the columns, or more if one tile has them all.
-        idle, tile = roundup(n, lanes) * IDLE_LANES, n * (1 + IDLE_LANES)
+    if limits.idle_lanes:
+        # Idle lanes of the last vector are so large a part of the columns; where one tile has all, larger.
+        computed, least = roundup(n, lanes) * limits.idle_lanes, n * (1 + limits.idle_lanes)
         more = (
-            (Compare(Relation.LT, one, n), Compare(Relation.LT, tile, idle)),
-            (Compare(Relation.LT, Constant(nest.columns_step), n), Compare(Relation.LE, tile, idle)),
+            (Compare(Relation.LT, one, n), Compare(Relation.LT, least, computed)),
+            (Compare(Relation.LT, Constant(nest.columns_step), n), Compare(Relation.LE, least, computed)),
         )
     counts = (*less, *more)
     possible = (*ones(sizes.cs_a, sizes.cs_c), few, some)
