@@ -28,6 +28,7 @@ from tilewright.macro.blocking import (
     register_tile,
     register_tiles,
     row_block,
+    wide_tile,
 )
 from tilewright.macro.cost import RegisterTile
 from tilewright.ops.chain.nest import ROW_BLOCKS, rows_of_block
@@ -361,6 +362,35 @@ def test_blocks_are_positive(name: str, value: int) -> None:
 def test_cmr() -> None:
     tile = RegisterTile(mr=6, nr=16, accumulators=12, registers=15, loads_per_depth=8)
     assert tile.cmr == pytest.approx(2 * 6 * 16 / 22)
+
+
+WIDE = find_machine("sapphirerapids")
+
+
+@pytest.mark.parametrize(
+    ("machine", "dtype", "wide"),
+    [
+        (WIDE, F32, (8, 48)),
+        (WIDE, F64, (8, 24)),
+        (WIDE.with_isa(AVX2), F32, (4, 24)),
+        (find_machine("cascadelake"), F32, None),  # whose usual tile is 6x64
+        (find_machine("haswell"), F32, None),  # L2 is too small for panels
+        (find_machine("znver4"), F32, None),  # L3 is in time
+        (find_machine("znver5"), F64, None),
+        (find_machine("neoverse-v1"), F64, None),
+    ],
+    ids=lambda value: getattr(value, "cpu", None) or getattr(value, "name", None) or str(value),
+)
+def test_wide_tiles_are_of_cores_whose_l3_is_late(
+    machine: Machine, dtype: DType, wide: tuple[int, int] | None
+) -> None:
+    one = machine.isa.tile(dtype)
+    usual = machine_tile(machine, one)
+    found = wide_tile(machine, one, usual.mr, usual.nr)
+    assert (found and (found.mr, found.nr)) == wide
+    if found is not None:
+        assert found.accumulators == usual.accumulators
+        assert wide_tile(machine, one, found.mr, found.nr) is None, "a tuned tile may be the wide one"
 
 
 def test_blocks_beside_a_packed_operand_are_higher_and_sum_in_the_same_order() -> None:

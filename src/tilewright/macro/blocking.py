@@ -9,7 +9,15 @@ from typing import NamedTuple
 from tilewright.errors import BlockNotMultiple, InvalidSize, NoRegisterTile
 from tilewright.machine.isa import Broadcast, Edge, Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.cost import PASSING_WAYS, STREAM_SHARE, RegisterTile, tile_cycles, tiles_a_panel
+from tilewright.macro.cost import (
+    PASSING_WAYS,
+    STREAM_SHARE,
+    RegisterTile,
+    panels_stay,
+    row_feed,
+    tile_cycles,
+    tiles_a_panel,
+)
 from tilewright.records import dataclass
 
 #: Share of a tile's time that its load-add-store of C in cache may cost (see `depth_block`). Large C goes to
@@ -200,6 +208,43 @@ def register_tile(
 
         near = [tile for tile in tiles if tile.mr <= ways - PASSING_WAYS and streams(tile)]
     return max(near or tiles, key=lambda tile: (tile.cmr, -tile.loads_per_depth))
+
+
+#: Share of what L2 delivers that a wide tile reads of B: 8x48 takes a third on a Golden Cove, which was up to
+#: 6 % faster than 6x64 (0.44).
+WIDE_SHARE = 1 / 3
+
+
+def wide_tile(machine: Machine, instruction: TileFma, mr: int, nr: int) -> RegisterTile | None:
+    """A tile for strips of A with the accumulators of a usual one of mr×nr, but fewer loads; None if none is.
+
+    Two busy threads share the issue slots of a core, and each element of A takes one. L2 feeds a wider tile,
+    so there is one only where panels stay in L2 because L3 is late (`panels_stay`).
+    Measured in docs/decisions/072-wide-strips.md.
+
+    Examples
+    --------
+    >>> from tilewright.machine.catalog import find_machine
+    >>> from tilewright.spec.dtype import F32
+    >>> machine = find_machine("sapphirerapids")
+    >>> tile = wide_tile(machine, machine.isa.tile(F32), 12, 32)
+    >>> tile.mr, tile.nr
+    (8, 48)
+    """
+    isa = machine.isa
+    if not instruction.in_place or not panels_stay(machine, instruction, mr, nr):
+        return None
+    usual = _candidate(isa, instruction, mr, nr // instruction.n)
+    feed = WIDE_SHARE * machine.core.l2_bytes_per_cycle
+    tiles = [
+        tile
+        for tile in register_tiles(isa, instruction)
+        if tile.nr > nr
+        and tile.accumulators == usual.accumulators
+        and tile.loads_per_depth < usual.loads_per_depth
+        and row_feed(isa, instruction, tile.mr, tile.nr) <= feed
+    ]
+    return min(tiles, key=lambda tile: tile.loads_per_depth, default=None)
 
 
 #: Blocks of rows of the usual GEMM in a block where B is packed already (see `prepacked`).

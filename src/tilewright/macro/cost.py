@@ -141,18 +141,21 @@ CROWDED_LINES = 2
 #: Where L3 needs longer for a row of B than a step takes (Golden Cove server), any number of rows has slices
 #: of up to that share of L2 in place. Only so many rows have larger ones: a copy would take longer than tiles
 #: wait. Of the peak, 384³ has 0.83 in place and 0.89 with a packed B, 300³ 0.90 and 0.90 (beside a busy
-#: sibling thread 0.66 and 0.73), 768³ 0.83 and 0.93, 100x1000x1000 0.79 and 0.69, 200x300x5000 0.77 and 0.84.
+#: sibling thread 0.66 and 0.73), 768³ 0.83 and 0.93, 200x300x5000 0.77 and 0.84. Of the speed with larger
+#: panels of the usual tile, in place and packed for the wide one: 36x1000x1000 1.40 and 1.14, 48x1000x1000
+#: 1.17 and 1.18, 64x1000x1000 1.10 and 1.19, 128x1000x1000 1.02 and 1.13.
 LATE_SLICE_L2 = 1 / 8
-LATE_ROWS = 128
+LATE_ROWS = 48
 #: Unless they are shallow: tiles prefetch none of the rows with which a column begins, a quarter and more of
 #: so few depths. 16x10000x64 has 39 GFLOPS in place and 60 with a packed B, 36x10000x128 86 and 103,
 #: 100x10000x100 113 and 130, 36x10000x192 91 and 93. Fewer than 8 rows were not measured, and stay.
 LATE_DEPTH = 192
 UNCOPIED_ROWS = 7
-#: There, panels that strips meet take that share of L2 at most for each thread, and stay in it: 1000³ takes
-#: 0.85 of its time so, 256x4096x4096 0.76 (docs/decisions/065-busy-siblings.md). Not in a small L2, where a
-#: strip would meet so few columns that A comes from L3 too often.
-LATE_PANELS_L2 = 3 / 8
+#: There, panels that strips meet take that share of L2 at most for each thread, and stay in it beside what a
+#: sibling thread needs: with twice as much, 200x1000x1000 takes 1.14 times as long, 48x2000x256 1.03
+#: (docs/decisions/065-busy-siblings.md, 072-wide-strips.md). Not in a small L2, where a strip would meet so
+#: few columns that A comes from L3 too often.
+LATE_PANELS_L2 = 3 / 16
 LATE_PANELS_LEAST_L2 = 1 << 20
 
 #: Share of L2 that a slice of A may take to meet a B whose lanes are not adjacent, one micro-panel after the
@@ -267,6 +270,16 @@ def tiles_a_panel(machine: Machine, core: Core, instruction: TileFma, mr: int, n
     return max(1, ceil(feed / (STREAM_SHARE * core.l3_bytes_per_cycle)))
 
 
+def is_late(machine: Machine, instruction: TileFma, mr: int, nr: int) -> bool:
+    """Whether the L3 of a core takes longer for a row of B than a register tile of mr×nr computes with it."""
+    return row_feed(machine.isa, instruction, mr, nr) > machine.core.l3_bytes_per_cycle
+
+
+def panels_stay(machine: Machine, instruction: TileFma, mr: int, nr: int) -> bool:
+    """Whether strips meet only as many panels at a time as L2 keeps, because L3 is late."""
+    return is_late(machine, instruction, mr, nr) and machine.l2.size >= LATE_PANELS_LEAST_L2
+
+
 def in_place_limits(
     machine: Machine, instruction: TileFma, mr: int, nr: int, types: ProductTypes
 ) -> InPlaceLimits:
@@ -293,10 +306,10 @@ def in_place_limits(
     one_a_step = instruction.in_place and instruction.k == 1
     lanes = isa.lanes(instruction.acc)
     fetches = one_a_step and isa.fetches(mr * nr // lanes)
-    is_late = row_feed(isa, instruction, mr, nr) > core.l3_bytes_per_cycle
-    slices = (LATE_SLICE_L2 if is_late else FETCHED_SLICE_L2, FETCHED_SLICE_L2)
-    stays = is_late and machine.l2.size >= LATE_PANELS_LEAST_L2
-    near = int(NEAR_L2 * machine.l2.size if is_late else NEAR_L3 * (machine.l3 or machine.l2).size)
+    late_l3 = is_late(machine, instruction, mr, nr)
+    slices = (LATE_SLICE_L2 if late_l3 else FETCHED_SLICE_L2, FETCHED_SLICE_L2)
+    stays = panels_stay(machine, instruction, mr, nr)
+    near = int(NEAR_L2 * machine.l2.size if late_l3 else NEAR_L3 * (machine.l3 or machine.l2).size)
     fetched, late = (int(fetches * slice_l2 * machine.l2.size) // types.b.size for slice_l2 in slices)
     wide = fetches and types.b.bytes(nr) >= CROWDED_LINES * l1.line
     above, most = (ONE_TILE_ROWS, SEVERAL_TILES_ROWS) if wide else (UNFETCHED_ROWS, STREAMED_ROWS)
@@ -306,20 +319,20 @@ def in_place_limits(
         b_in_l1=l1.size // types.b.size,
         near=near // types.a.size,
         fetched_slice=fetched,
-        fetched_rows=fetches * (FEW_ROWS if is_late else FETCHED_ROWS),
-        crowded_rows=wide * (FEW_ROWS if is_late else CROWDED_ROWS),
+        fetched_rows=fetches * (FEW_ROWS if late_l3 else FETCHED_ROWS),
+        crowded_rows=wide * (FEW_ROWS if late_l3 else CROWDED_ROWS),
         late_slice=late,
         late_rows=LATE_ROWS,
-        late_near=int(is_late * LATE_NEAR_L2 * machine.l2.size) // types.a.size,
-        idle_lanes=is_late * LATE_IDLE_LANES,
-        late_depth=fetches * is_late * LATE_DEPTH,
+        late_near=int(late_l3 * LATE_NEAR_L2 * machine.l2.size) // types.a.size,
+        idle_lanes=late_l3 * LATE_IDLE_LANES,
+        late_depth=fetches * late_l3 * LATE_DEPTH,
         uncopied_rows=UNCOPIED_ROWS,
         copied_a=int(COPIED_A_L2 * machine.l2.size) // types.a.size,
         in_place_a=3 * machine.l2.size // (2 * types.a.size),
         streamed_rows=UNFETCHED_ROWS if fetches else STREAMED_ROWS,
         crowded_above=above,
         crowded_streamed=most,
-        few_rows=FEW_FETCHED_ROWS if wide and not is_late else FEW_ROWS,
+        few_rows=FEW_FETCHED_ROWS if wide and not late_l3 else FEW_ROWS,
         few_in_one_set=0 if wide else max(1, way // types.b.size),
         few_columns=4 * nr,
         strip=tiles * mr,

@@ -33,9 +33,11 @@ from tilewright.ir.text import print_program
 from tilewright.ir.verify import verify
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import Edge, TileFma
+from tilewright.machine.isa_rows import find_isa
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking, choose_blocking, depth_unit
 from tilewright.macro.cost import STREAMED_ROWS
+from tilewright.macro.prediction import Path as ProductPath
 from tilewright.ops.gemm.nest import build_gemm, instruction_of
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import SCALARS
@@ -423,6 +425,22 @@ def test_few_rows_at_every_edge_of_a_wide_tile(name: str, dtype: DType, m: int) 
             return build_gemm(wanted, blocking, machine, "g")
 
         check(problem, build, sizes, SCALAR_PAIRS[number % len(SCALAR_PAIRS)], variant=12 * number)
+
+
+@pytest.mark.parametrize("sizes", [(37, 200, 17), (8, 192, 9), (33, 241, 8), (70, 150, 17)], ids=str)
+@pytest.mark.parametrize("isa", ["avx512", "avx2"])
+def test_strips_of_wide_tiles_equal_the_reference(isa: str, sizes: tuple[int, int, int]) -> None:
+    """Where L3 is late and columns are many; a C of columns gives A and B each other's roles."""
+    machine = find_machine("sapphirerapids").with_isa(find_isa(isa))
+    blocking = shrunken(machine, machine.isa.tile(F32))
+    for number, (a, b, c) in enumerate((("strided",) * 3, ("row", "row", "row"), ("col", "col", "col"))):
+        m, n, k = sizes if c != "col" else (sizes[1], sizes[0], sizes[2])
+        problem = Gemm(dtype="f32", a=a, b=b, c=c)
+
+        def build(wanted: Gemm) -> Program:
+            return build_gemm(wanted, blocking, machine, "g", only=ProductPath.STRIPS)
+
+        check(problem, build, (m, n, k), SCALAR_PAIRS[number], variant=number)
 
 
 @st.composite

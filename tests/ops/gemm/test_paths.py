@@ -136,7 +136,8 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (250, 250, 250): (Path.IN_PLACE, Path.IN_PLACE),
     (300, 300, 300): (Path.STRIPS, Path.IN_PLACE),
     (500, 500, 500): (Path.STRIPS, Path.IN_PLACE),
-    (100, 1000, 1000): (Path.IN_PLACE, Path.IN_PLACE),
+    (48, 1000, 1000): (Path.IN_PLACE, Path.IN_PLACE),
+    (49, 1000, 1000): (Path.STRIPS, Path.IN_PLACE),
     (64, 2080, 2080): (Path.STRIPS, Path.IN_PLACE),
     (192, 4128, 4128): (Path.STRIPS, Path.IN_PLACE),
     (384, 4128, 4128): (Path.STRIPS, Path.IN_PLACE),
@@ -166,7 +167,8 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (7, 10000, 100): (Path.IN_PLACE, Path.IN_PLACE),  # shallow
     (8, 10000, 100): (Path.STRIPS, Path.IN_PLACE),
     (100, 10000, 100): (Path.STRIPS, Path.IN_PLACE),
-    (100, 4000, 200): (Path.IN_PLACE, Path.IN_PLACE),
+    (48, 4000, 200): (Path.IN_PLACE, Path.IN_PLACE),
+    (49, 4000, 200): (Path.STRIPS, Path.IN_PLACE),
     (100, 600, 100): (Path.IN_PLACE, Path.IN_PLACE),  # in L2
     (400, 250, 128): (Path.IN_PLACE, Path.IN_PLACE),  # A and C in a third of L2
     (800, 250, 64): (Path.STRIPS, Path.IN_PLACE),
@@ -260,7 +262,7 @@ def test_every_path_computes_the_same_bits() -> None:
     paths = GemmPaths.of(PROBLEM, machine)
     chosen = tw.compile(PROBLEM)
     kernels = {path: kernel_of(PROBLEM, machine, path) for path in paths.all}
-    for m, n, k in ((1, 40, 600), (5, 300, 1100), (15, 64, 300), (40, 50, 2100)):
+    for m, n, k in ((1, 40, 600), (5, 300, 1100), (15, 64, 300), (40, 50, 2100), (37, 230, 1300)):
         a, b = rough((m, k), np.float32, 1), rough((k, n), np.float32, 2)
         expected = np.empty((m, n), np.float32)
         chosen(a, b, expected)
@@ -330,5 +332,18 @@ def test_strips_meet_as_many_panels_as_l2_keeps_where_l3_is_late(name: str) -> N
     machine = find_machine(name)
     blocking = cut_gemm(PROBLEM, machine)
     text = print_program(build_gemm(PROBLEM, blocking, machine, "product", only=Path.STRIPS))
-    kept = f"ceildiv({machine.l2.size * 3 // 8 // F32.size}, kc) * threads"
+    kept = f"ceildiv({machine.l2.size * 3 // 16 // F32.size}, kc) * threads"
     assert (kept in text) == (name == "sapphirerapids")
+
+
+def test_strips_of_many_columns_have_wide_tiles_where_l3_is_late() -> None:
+    machine = find_machine("sapphirerapids")
+    blocking = cut_gemm(PROBLEM, machine)
+    text = print_program(build_gemm(PROBLEM, blocking, machine, "product", only=Path.STRIPS))
+    assert "if 192 <= n" in text
+    wide, usual = text.split("else", 1)
+    assert "matmul 8x48x1" in wide, "four panels"
+    assert "matmul 12x32x1" in usual
+    paths = GemmPaths.of(PROBLEM, machine)
+    narrow, broad = (paths.predict(Path.STRIPS, Product.contiguous(600, n, 512)) for n in (191, 192))
+    assert broad.tiles < narrow.tiles, "as many tiles, with fewer rows of C"

@@ -22,7 +22,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking
+from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking, wide_tile
 from tilewright.macro.cost import STREAMED_ROWS, InPlaceLimits, in_place_limits
 from tilewright.macro.prediction import Path
 from tilewright.macro.tuned import tuned_limits
@@ -52,6 +52,11 @@ from tilewright.spec.problem import Strategy
 #: Micro-panels of B for which an A whose depths are not adjacent isn't worth a copy: 1000x32x1000 has 0.69 of
 #: the peak in place and 0.60 packed, 1000x48x1000 0.53 and 0.66 (Zen 3).
 SELDOM_PANELS = 2
+
+#: Columns of wide tiles from which on strips have them: of fewer, a narrow last one is too large a part. Of
+#: the speed with usual tiles: 1000x64x1000 0.85, 1000x96x1000 1.10, 1000x160x1000 0.97, 1000x200x1000 1.05
+#: (Emerald Rapids).
+WIDE_PANELS = 4
 
 #: Vectors of lines from which on few rows transpose them in registers.
 LINES_OF_ROWS = 2
@@ -265,6 +270,38 @@ def _prepacked(nest: Nest, limits: InPlaceLimits, isa: Isa) -> tuple[Statement, 
     return _few_rows(nest, isa, decide(near, walk_columns(nest, nest.column_packed()), body))
 
 
+class WideStrips(NamedTuple):
+    """Strips of A that meet wider tiles where columns are many: their nest, and the limits of such a tile."""
+
+    nest: Nest
+    limits: InPlaceLimits
+
+    @classmethod
+    def of(cls, nest: Nest, machine: Machine) -> WideStrips | None:
+        """Those of a product, if its types and register tile have them; see `wide_tile`."""
+        blocking, instruction = nest.blocking, nest.instruction
+        if nest.packed or not nest.uniform:
+            return None
+        wide = wide_tile(machine, instruction, blocking.mr, blocking.nr)
+        if wide is None:
+            return None
+        mc, nc = (block // unit * unit for block, unit in ((blocking.mc, wide.mr), (blocking.nc, wide.nr)))
+        blocking = replace(blocking, mr=wide.mr, nr=wide.nr, mc=max(mc, wide.mr), nc=max(nc, wide.nr))
+        limits = in_place_limits(machine, instruction, wide.mr, wide.nr, nest.types)
+        return cls(replace(nest, blocking=blocking), limits)
+
+    @property
+    def columns(self) -> int:
+        """The fewest columns."""
+        return WIDE_PANELS * self.nest.tile.nr
+
+    def body(self, others: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """These where columns are many enough, else other statements."""
+        many = Compare(Relation.LE, Constant(self.columns), self.nest.sizes.n)
+        wide = packing(self.nest, self.limits.strip, self.limits.strip_slice)
+        return decide(AnyOf((AllOf((many,)),)), wide, others)
+
+
 class PathChoice(NamedTuple):
     """A path through the loops, the condition under which it is taken, and its statements.
 
@@ -278,12 +315,13 @@ class PathChoice(NamedTuple):
     possible: AnyOf | None = None
 
 
-def paths_of(nest: Nest, limits: InPlaceLimits, isa: Isa) -> tuple[PathChoice, ...]:
+def paths_of(nest: Nest, limits: InPlaceLimits, machine: Machine) -> tuple[PathChoice, ...]:
     """The paths of a product of any size, in the order in which they are tried."""
-    return tuple(_paths(nest, limits, isa))
+    return tuple(_paths(nest, limits, machine))
 
 
-def _paths(nest: Nest, limits: InPlaceLimits, isa: Isa) -> Iterator[PathChoice]:
+def _paths(nest: Nest, limits: InPlaceLimits, machine: Machine) -> Iterator[PathChoice]:
+    isa = machine.isa
     sizes, words, lanes = nest.sizes, nest.words, isa.lanes(nest.types.acc)
     one_row = Compare(Relation.EQ, sizes.m, Constant(1))
     if nest.a == "a" and nest.parts == 1:
@@ -307,6 +345,9 @@ def _paths(nest: Nest, limits: InPlaceLimits, isa: Isa) -> Iterator[PathChoice]:
             body = _tall_tiles(nest, limits, lanes, tiling(nest))
             yield PathChoice(Path.IN_PLACE, _both_in_place(nest, limits, words), body)
         body = packing(nest, limits.strip, limits.strip_slice)
+        wide = WideStrips.of(nest, machine)
+        if wide is not None:
+            body = wide.body(body)
         yield PathChoice(Path.STRIPS, _strips(nest, limits, words), body)
     yield PathChoice(Path.PACKED, None, packing(nest))
 
@@ -385,9 +426,9 @@ def _far(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
         yield above, most, far, _rows_of_b(nest, limits, Relation.EQ)
 
 
-def _auto(nest: Nest, limits: InPlaceLimits, isa: Isa, only: Path | None) -> tuple[Statement, ...]:
+def _auto(nest: Nest, limits: InPlaceLimits, machine: Machine, only: Path | None) -> tuple[Statement, ...]:
     """The first path whose condition holds, or one path whatever the sizes."""
-    *others, last = paths_of(nest, limits, isa)
+    *others, last = paths_of(nest, limits, machine)
     if only is not None:
         return next((choice.body for choice in others if choice.path is only), last.body)
     body = last.body
@@ -431,7 +472,7 @@ def lay_gemm(
         case Strategy.TILING | Strategy.PACKING:
             body = packing(nest)
         case Strategy.AUTO:
-            body = _auto(nest, limits, isa, only)
+            body = _auto(nest, limits, machine, only)
     body = (*depth_lets(nest), *body)
     one = nest.instruction
     kc = most_depths(nest) * nest.parts

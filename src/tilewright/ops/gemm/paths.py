@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tilewright.compiler.alternatives import PredictedPath, unmet
 from tilewright.compiler.explanation import Considered, compared
@@ -12,7 +13,7 @@ from tilewright.macro.levels import Cycles
 from tilewright.macro.prediction import CutProduct, Path, Product
 from tilewright.ops.gemm.cache_blocks import depth_lets
 from tilewright.ops.gemm.cut import cut_gemm
-from tilewright.ops.gemm.nest import PathChoice, gemm_nest, limits_of, paths_of
+from tilewright.ops.gemm.nest import PathChoice, WideStrips, gemm_nest, limits_of, paths_of
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import Nest
 from tilewright.records import dataclass
@@ -33,6 +34,7 @@ class GemmPaths:
     nest: Nest
     choices: tuple[PathChoice, ...]
     cut: CutProduct
+    wide: WideStrips | None
 
     @classmethod
     def of(cls, problem: Gemm, machine: Machine) -> GemmPaths:
@@ -50,7 +52,7 @@ class GemmPaths:
         blocking = cut_gemm(problem, machine)
         nest = gemm_nest(problem, blocking, machine)
         limits = limits_of(nest, machine)
-        choices = paths_of(nest, limits, machine.isa)
+        choices = paths_of(nest, limits, machine)
         cut = CutProduct(
             machine,
             nest.instruction,
@@ -60,7 +62,7 @@ class GemmPaths:
             limits.strip_slice,
             limits.depths_of_strip,
         )
-        return cls(nest, choices, cut)
+        return cls(nest, choices, cut, WideStrips.of(nest, machine))
 
     def _names(self, product: Product) -> dict[str, int]:
         """The values of all names that conditions mention."""
@@ -98,7 +100,21 @@ class GemmPaths:
         """Predicted cycles of one path."""
         names, run = self._names(product), Interpreter({}, {})
         sizes = (getattr(self.nest.sizes, name) for name in Product._fields)
-        return self.cut.predict(path, Product(*(run.integer(size, names) for size in sizes)))
+        product = Product(*(run.integer(size, names) for size in sizes))
+        return self._cut_of(path, product).predict(path, product)
+
+    def _cut_of(self, path: Path, product: Product) -> CutProduct:
+        """How a path cuts a product of the nest's sizes."""
+        if path is not Path.STRIPS or self.wide is None or product.n < self.wide.columns:
+            return self.cut
+        nest, limits = self.wide
+        return replace(
+            self.cut,
+            blocking=nest.blocking,
+            strip=limits.strip,
+            strip_slice=limits.strip_slice,
+            depths_of_strip=limits.depths_of_strip,
+        )
 
     def predicted(self, product: Product) -> tuple[PredictedPath, ...]:
         """Each path: the one that is taken first, then those that could be, fastest first as predicted."""
