@@ -139,13 +139,19 @@ CROWDED_ROWS = 128
 FEW_FETCHED_ROWS = 36
 CROWDED_LINES = 2
 #: Where L3 needs longer for a row of B than a step takes (Golden Cove server), any number of rows has slices
-#: of up to that share of L2 in place. Only so many rows have larger ones: a copy would take longer than tiles
+#: of that share of L2 in place. Only so many rows have larger ones: a copy would take longer than tiles
 #: wait. Of the peak, 384³ has 0.83 in place and 0.89 with a packed B, 300³ 0.90 and 0.90 (beside a busy
-#: sibling thread 0.66 and 0.73), 768³ 0.83 and 0.93, 200x300x5000 0.77 and 0.84. Of the speed with larger
-#: panels of the usual tile, in place and packed for the wide one: 36x1000x1000 1.40 and 1.14, 48x1000x1000
-#: 1.17 and 1.18, 64x1000x1000 1.10 and 1.19, 128x1000x1000 1.02 and 1.13.
+#: sibling thread 0.66 and 0.73), 768³ 0.83 and 0.93, 200x300x5000 0.77 and 0.84.
 LATE_SLICE_L2 = 1 / 8
-LATE_ROWS = 48
+LATE_ROWS = 128
+#: Where strips meet panels that stay in L2, so many rows: of PyTorch's speed, in place and in strips,
+#: 64x500x128 has 1.01 and 0.93, 64x1000x60 0.98 and 0.92, 150x300x200 0.96 and 1.14, 500x200x256 1.01 and
+#: 1.05; of the speed with usual tiles and larger panels, 36x1000x1000 1.40 and 1.14, 48x1000x1000 1.17 and
+#: 1.18, 64x1000x1000 1.10 and 1.19.
+STAYING_SLICE_ROWS, STAYING_ROWS = 96, 48
+#: And where rows of B share sets of L1: 16x4096x4096 0.80 and 0.79, 20x4096x1024 0.70 and 0.89, 24x4096x1024
+#: 0.91 and 1.08; float64 of 24x2048x2048 0.91 and 1.44.
+STAYING_CROWDED_ROWS = 16
 #: Unless they are shallow: tiles prefetch none of the rows with which a column begins, a quarter and more of
 #: so few depths. 16x10000x64 has 39 GFLOPS in place and 60 with a packed B, 36x10000x128 86 and 103,
 #: 100x10000x100 113 and 130, 36x10000x192 91 and 93. Fewer than 8 rows were not measured, and stay.
@@ -159,9 +165,16 @@ LATE_PANELS_L2 = 3 / 16
 LATE_PANELS_LEAST_L2 = 1 << 20
 
 #: Share of L2 that a slice of A may take to meet a B whose lanes are not adjacent, one micro-panel after the
-#: other: A stays in L2, and each panel is read where it was written. Of the peak of a Zen 4, 128x3072x768 has
-#: 0.90 so and 0.84 with B packed at once, 256x768x768 0.94 and 0.95, 512x3072x768 0.89 and 0.91.
+#: other: A stays in L2, and each panel is read where it was written. Of the peak of a Zen 4, 128x3072x768
+#: has 0.90 so and 0.84 with B packed at once, 256x768x768 0.94 and 0.95, 512x3072x768 0.89 and 0.91. None
+#: where strips have panels that stay in L2: of PyTorch's speed on an Emerald Rapids, 32x4096x1024 has 1.04
+#: so and 1.11, 128x768x3072 0.93 and 1.00, float64 0.91 and 1.03, 0.87 and 1.05.
 COPIED_A_L2 = 1 / 4
+
+#: Micro-panels of B for which an A whose depths are not adjacent isn't worth a copy: 1000x32x1000 has 0.69
+#: of the peak in place and 0.60 packed, 1000x48x1000 0.53 and 0.66 (Zen 3). None where L3 is late:
+#: 1000x16x1000 has 0.73 and 1.10 of PyTorch's speed, 1000x64x1000 0.94 and 1.10 (Emerald Rapids).
+SELDOM_PANELS = 2
 
 #: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an element
 #: of B in each pair, DRAM about as long).
@@ -198,7 +211,8 @@ class InPlaceLimits:
     in_place_b : elements of a kc×n slice of B.
     far_b : elements of B, or of a slice of it, that L2 holds.
     b_in_l1, near : elements of B, and of A and C together, with which all stay in place.
-    fetched_slice : elements of such a slice where tiles prefetch its rows; 0 without prefetches.
+    fetched_slice, slice_rows : elements of such a slice where tiles prefetch its rows, 0 without prefetches;
+        and rows that have it in place, 0 if any do.
     fetched_rows, crowded_rows : rows that read a B of any size in place, if its rows spread over the sets of
         L1; the second, if they fall into four sets. 0 without prefetches.
     late_slice, late_rows : elements of a larger slice that only so many rows read in place.
@@ -207,7 +221,10 @@ class InPlaceLimits:
         0 if any number is.
     late_depth, uncopied_rows : depths up to which only so many rows do; 0 where that makes no difference.
     copied_a : elements of an m×kc slice of A for which a B whose lanes are not adjacent is copied one
-        micro-panel at a time.
+        micro-panel at a time; 0 if it never is.
+    lone_columns : columns that have B in place however large A is: those of one tile; 0 where A and C must be
+        near all the same.
+    seldom_columns : columns for which an A whose depths are not adjacent stays in place.
     streamed_rows : rows that stream a B which L2 does not hold.
     crowded_above, crowded_streamed : where its rows share sets of L1, more rows than the first stream it, and
         at most the second.
@@ -232,6 +249,7 @@ class InPlaceLimits:
     b_in_l1: int
     near: int
     fetched_slice: int
+    slice_rows: int
     fetched_rows: int
     crowded_rows: int
     late_slice: int
@@ -241,6 +259,8 @@ class InPlaceLimits:
     late_depth: int
     uncopied_rows: int
     copied_a: int
+    lone_columns: int
+    seldom_columns: int
     streamed_rows: int
     crowded_above: int
     crowded_streamed: int
@@ -312,6 +332,7 @@ def in_place_limits(
     near = int(NEAR_L2 * machine.l2.size if late_l3 else NEAR_L3 * (machine.l3 or machine.l2).size)
     fetched, late = (int(fetches * slice_l2 * machine.l2.size) // types.b.size for slice_l2 in slices)
     wide = fetches and types.b.bytes(nr) >= CROWDED_LINES * l1.line
+    crowded = STAYING_CROWDED_ROWS if stays else FEW_ROWS if late_l3 else CROWDED_ROWS
     above, most = (ONE_TILE_ROWS, SEVERAL_TILES_ROWS) if wide else (UNFETCHED_ROWS, STREAMED_ROWS)
     return InPlaceLimits(
         in_place_b=IN_PLACE_B_L1 * l1.size // types.b.size,
@@ -319,15 +340,18 @@ def in_place_limits(
         b_in_l1=l1.size // types.b.size,
         near=near // types.a.size,
         fetched_slice=fetched,
+        slice_rows=stays * STAYING_SLICE_ROWS,
         fetched_rows=fetches * (FEW_ROWS if late_l3 else FETCHED_ROWS),
-        crowded_rows=wide * (FEW_ROWS if late_l3 else CROWDED_ROWS),
+        crowded_rows=wide * crowded,
         late_slice=late,
-        late_rows=LATE_ROWS,
+        late_rows=STAYING_ROWS if stays else LATE_ROWS,
         late_near=int(late_l3 * LATE_NEAR_L2 * machine.l2.size) // types.a.size,
         idle_lanes=late_l3 * LATE_IDLE_LANES,
         late_depth=fetches * late_l3 * LATE_DEPTH,
         uncopied_rows=UNCOPIED_ROWS,
-        copied_a=int(COPIED_A_L2 * machine.l2.size) // types.a.size,
+        copied_a=0 if stays else int(COPIED_A_L2 * machine.l2.size) // types.a.size,
+        lone_columns=0 if stays else nr,
+        seldom_columns=0 if stays else SELDOM_PANELS * nr,
         in_place_a=3 * machine.l2.size // (2 * types.a.size),
         streamed_rows=UNFETCHED_ROWS if fetches else STREAMED_ROWS,
         crowded_above=above,

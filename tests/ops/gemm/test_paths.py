@@ -133,7 +133,7 @@ def test_paths_of_a_transposed_a(sizes: tuple[int, int, int]) -> None:
 
 #: The path of a Golden Cove server (docs/decisions/060-late-l3.md), and that of a Zen 5.
 LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
-    (250, 250, 250): (Path.IN_PLACE, Path.IN_PLACE),
+    (250, 250, 250): (Path.STRIPS, Path.IN_PLACE),
     (300, 300, 300): (Path.STRIPS, Path.IN_PLACE),
     (500, 500, 500): (Path.STRIPS, Path.IN_PLACE),
     (48, 1000, 1000): (Path.IN_PLACE, Path.IN_PLACE),
@@ -142,7 +142,8 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (192, 4128, 4128): (Path.STRIPS, Path.IN_PLACE),
     (384, 4128, 4128): (Path.STRIPS, Path.IN_PLACE),
     (385, 4128, 4128): (Path.STRIPS, Path.STRIPS),
-    (24, 4096, 4096): (Path.IN_PLACE, Path.IN_PLACE),  # rows of B in one set of L1
+    (16, 4096, 4096): (Path.IN_PLACE, Path.IN_PLACE),  # rows of B in one set of L1
+    (17, 4096, 4096): (Path.STRIPS, Path.IN_PLACE),
     (36, 4096, 4096): (Path.STRIPS, Path.IN_PLACE),
     (37, 4096, 4096): (Path.STRIPS, Path.STRIPS),
     (24, 2080, 20800): (Path.IN_PLACE, Path.IN_PLACE),
@@ -169,7 +170,11 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (100, 10000, 100): (Path.STRIPS, Path.IN_PLACE),
     (48, 4000, 200): (Path.IN_PLACE, Path.IN_PLACE),
     (49, 4000, 200): (Path.STRIPS, Path.IN_PLACE),
-    (100, 600, 100): (Path.IN_PLACE, Path.IN_PLACE),  # in L2
+    (96, 600, 100): (Path.IN_PLACE, Path.IN_PLACE),  # in L2
+    (97, 600, 100): (Path.STRIPS, Path.IN_PLACE),
+    (200, 200, 200): (Path.IN_PLACE, Path.IN_PLACE),  # four times L1
+    (1000, 32, 1000): (Path.STRIPS, Path.IN_PLACE),  # one tile of columns, A is not near
+    (200, 32, 600): (Path.IN_PLACE, Path.IN_PLACE),
     (400, 250, 128): (Path.IN_PLACE, Path.IN_PLACE),  # A and C in a third of L2
     (800, 250, 64): (Path.STRIPS, Path.IN_PLACE),
     (1500, 72, 60): (Path.IN_PLACE, Path.IN_PLACE),  # B in L1, the others in a half of L2
@@ -192,17 +197,27 @@ def test_rows_in_one_set_are_packed_on_cores_not_measured() -> None:
     assert chosen is Path.PACKED
 
 
+def test_few_columns_of_a_transposed_a_where_panels_stay_in_l2() -> None:
+    paths = GemmPaths.of(PROBLEM, find_machine("sapphirerapids"))
+    for sizes in ((1000, 16, 1000), (1000, 64, 1000), (3000, 32, 300)):
+        assert paths.chosen(transposed(*sizes)) is Path.PACKED
+
+
 @pytest.mark.parametrize("name", ["sapphirerapids", "znver4", "znver5", "haswell"])
 def test_paths_of_a_transposed_b(name: str) -> None:
-    """Rows copy one micro-panel at a time, while a slice of A takes a quarter of L2; few read it as it is."""
+    """Rows copy one micro-panel at a time, while a slice of A takes a quarter of L2; few read it as it is.
+
+    Where strips have panels that stay in L2, all are copied at once.
+    """
     machine = find_machine(name)
+    copies = name != "sapphirerapids"
     paths = GemmPaths.of(PROBLEM, machine)
     n, k = 3072, 256  # one slice
     most = machine.l2.size // 4 // (k * F32.size)
     few = most_few(machine.isa)
     for rows, copied in ((few + 1, True), (most, True), (most + 1, False), (4 * most, False)):
         product = Product(rows, n, k, k, 1, 1, k, n, 1)
-        assert (paths.chosen(product) is Path.IN_PLACE) is copied
+        assert (paths.chosen(product) is Path.IN_PLACE) is (copied and copies)
     for rows in (1, 2, few):
         assert paths.chosen(Product(rows, n, k, k, 1, 1, k, n, 1)) is Path.FEW_ROWS
 

@@ -49,10 +49,6 @@ from tilewright.ops.gemm.streaming import (
 from tilewright.spec.dtype import F32
 from tilewright.spec.problem import Strategy
 
-#: Micro-panels of B for which an A whose depths are not adjacent isn't worth a copy: 1000x32x1000 has 0.69 of
-#: the peak in place and 0.60 packed, 1000x48x1000 0.53 and 0.66 (Zen 3).
-SELDOM_PANELS = 2
-
 #: Columns of wide tiles from which on strips have them: of fewer, a narrow last one is too large a part. Of
 #: the speed with usual tiles: 1000x64x1000 0.85, 1000x96x1000 1.10, 1000x160x1000 0.97, 1000x200x1000 1.05
 #: (Emerald Rapids).
@@ -120,7 +116,7 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
     near = few_near
     if limits.late_near:
         near = Compare(Relation.LE, sizes.m * (sizes.n + Name("kc")), Constant(limits.late_near))
-    one = Compare(Relation.LE, sizes.n, Constant(nest.columns_step))
+    lone = Compare(Relation.LE, sizes.n, Constant(limits.lone_columns))
     if nest.uniform:
         small_b = (small, _rows_of_b(nest, limits, Relation.LT), *ones(sizes.cs_b))
         few = Compare(Relation.LE, sizes.m, Constant(ROWS_IN_TWO_SETS))
@@ -138,7 +134,7 @@ def _both_in_place(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]
                 for (place, limit), kind in product(zip(places, beside, strict=True), kinds)
             ),
             *((*place, *kind) for place, kind in product(_copied_b(nest, limits, spread), kinds)),
-            *((*place, one) for place in places),
+            *((*place, lone) for place in places if limits.lone_columns),
             *((*_in_l1(nest, limits), *kind) for kind in kinds),
             *((*place, *kind) for place, kind in product(_fetched_rows(nest, limits), kinds)),
         )
@@ -168,7 +164,10 @@ def _fetched_b(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[tuple[Compar
     spread = _rows_of_b(nest, limits, Relation.LT, QUARTER)
     rows = Compare(Relation.LE, sizes.m, Constant(limits.late_rows))
     few = (rows, *_deep(limits))
-    slices = {limits.late_slice: few, limits.fetched_slice: ()}  # the same slice once, for any rows
+    some: tuple[Compare, ...] = ()
+    if limits.slice_rows:
+        some = (Compare(Relation.LE, sizes.m, Constant(limits.slice_rows)),)
+    slices = {limits.late_slice: few, limits.fetched_slice: some}  # the same slice once, for any rows
     for most, others in slices.items():
         if most:
             held = Compare(Relation.LE, sizes.n * Name("kc"), Constant(most))
@@ -183,7 +182,7 @@ def _deep(limits: InPlaceLimits) -> tuple[Compare, ...]:
 def _copied_b(nest: Nest, limits: InPlaceLimits, spread: Compare) -> Iterator[tuple[Compare, ...]]:
     """Conditions of a B whose lanes are not adjacent: a slice of A is so small that L2 keeps it."""
     sizes = nest.sizes
-    if sizes.cs_b != Constant(1):
+    if limits.copied_a and sizes.cs_b != Constant(1):
         held = Compare(Relation.LE, sizes.m * Name("kc"), Constant(limits.copied_a))
         yield held, spread, Compare(Relation.LT, Constant(1), sizes.cs_b)
 
@@ -203,7 +202,8 @@ def _few_in_place(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, 
     if limits.few_in_one_set:
         yield few, Compare(Relation.LT, sizes.rs_b, roundup(sizes.rs_b, limits.few_in_one_set))
         return
-    yield few, *_deep(limits), *ones(sizes.cs_b)
+    crowded = Constant(min(limits.few_rows, limits.crowded_rows))
+    yield Compare(Relation.LE, sizes.m, crowded), *_deep(limits), *ones(sizes.cs_b)
     if limits.late_depth:
         yield Compare(Relation.LE, sizes.m, Constant(limits.uncopied_rows)), *ones(sizes.cs_b)
     if sizes.cs_b != Constant(1):  # copied, one micro-panel at a time
@@ -227,8 +227,9 @@ def _strips(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> An
         for distance in (limits.one_set, limits.few_sets)
     )
     kept = Compare(Relation.LE, Name("kc"), Constant(limits.depths_of_strip))
-    seldom = Compare(Relation.LE, sizes.n, Constant(SELDOM_PANELS * nest.columns_step))
-    choices = (adjacent, (many_sets, kept), (spread, seldom))
+    choices: tuple[tuple[Compare, ...], ...] = (adjacent, (many_sets, kept))
+    if limits.seldom_columns:
+        choices = (*choices, (spread, Compare(Relation.LE, sizes.n, Constant(limits.seldom_columns))))
     return AnyOf(tuple(AllOf((*choice, *rows, *words)) for choice in choices))
 
 
