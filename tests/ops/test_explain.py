@@ -10,7 +10,11 @@ from support import Array, unaligned
 
 import tilewright as tw
 from tilewright.errors import NotAProblem, NotExplained, ShapeMismatch
+from tilewright.machine.host import host_machine
+from tilewright.macro.blocking import machine_tile
+from tilewright.macro.cost import panels_stay
 from tilewright.ops.matmul.explain import explain_matmul
+from tilewright.spec import dtype
 
 F32 = np.float32
 
@@ -19,12 +23,23 @@ def ones(*shape: int, dtype: Any = F32) -> Array:
     return np.ones(shape, dtype)
 
 
+COPIED = "tiling: A in place, B copied"
+
+
+def copied() -> bool:
+    """Whether this host copies a B whose lanes are not adjacent one panel after the other."""
+    machine = host_machine()
+    one = machine.isa.tile(dtype.F32)
+    tile = machine_tile(machine, one)
+    return not panels_stay(machine, one, tile.mr, tile.nr)
+
+
 STRATEGIES = {
     "dot products": (ones(64, 64), ones(64, 1)),
     "few rows": (ones(1, 64), ones(70, 64).T),
     "streaming": (ones(1, 64), ones(64, 70)),
     "tiling: A and B in place": (ones(300, 200), ones(200, 100)),
-    "tiling: A in place, B copied": (ones(30, 40), ones(300, 40).T),
+    COPIED: (ones(30, 40), ones(300, 40).T),
     "packing: five loops around packed panels of B": (ones(3000, 2000), ones(2000, 2000)),
     "packing: five loops around packed panels of A and B": (ones(700, 4096).T, ones(700, 500)),
     "nothing to do: a size is 0": (ones(0, 4), ones(4, 5)),
@@ -34,6 +49,8 @@ STRATEGIES = {
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_strategies(strategy: str) -> None:
+    if strategy == COPIED and not copied():
+        pytest.skip("strips are faster where panels stay in L2")
     found = tw.explain(tw.matmul, *STRATEGIES[strategy])
     assert found.strategy.startswith(strategy)
     assert found.kernel.startswith("gemm_f32_mxnxk_sss_auto_")

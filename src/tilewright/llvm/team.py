@@ -118,11 +118,11 @@ class Environment:
             word = f.zext(value, INT64) if value.type == INT1 else value
             f.store(word, f.at(place, offset), _WORD_BYTES)
             f.block = here
-            address = body.new_name()
-            loads += [
-                f"{address} = getelementptr i8, {body.arguments['env'].typed}, i64 {offset}",
-                f"{held.text} = load {held.type.text}, ptr {address}, align {_WORD_BYTES}",
-            ]
+            address = body.arguments["env"].text
+            if offset:
+                address = body.new_name()
+                loads.append(f"{address} = getelementptr i8, {body.arguments['env'].typed}, i64 {offset}")
+            loads.append(f"{held.text} = load {held.type.text}, ptr {address}, align {_WORD_BYTES}")
         f.blocks[0].lines[:0] = stores.lines
         body.blocks[0].lines[:0] = loads
         return place

@@ -111,9 +111,27 @@ class Scope:
             case Operator.MAX:
                 return f.maximum(left, right)
             case Operator.CEILDIV:
-                return f.ceildiv(left, right)
+                return self._ceildiv(left, right)
             case Operator.ROUNDUP:
-                return f.mul(f.ceildiv(left, right), right)
+                return f.mul(self._ceildiv(left, right), right)
+
+    def _ceildiv(self, left: Value, right: Value) -> Value:
+        """A quotient: one that this block has, or a new one, which needs no division by 1 at run time.
+
+        A small product is one part along most axes, and a division takes as long as 20 other steps.
+        """
+        f, known = self.f, self.frame.quotients
+        found = known.get((f.block.label, left, right))
+        if found is not None:
+            return found
+        if right.known is not None:
+            found = f.ceildiv(left, right)
+        else:
+            with f.once_if(f.icmp("!=", right, 1), [left]) as (_, several):
+                several([f.ceildiv(left, right)])
+            (found,) = several.results
+        known[f.block.label, left, right] = found
+        return found
 
     def integers(self, *nodes: Expression) -> list[Value]:
         """The values of several integer expressions."""

@@ -31,6 +31,7 @@ class Frame(NamedTuple):
     budget : the budget of long-running work; None if there is none.
     runs_tasks : the function runs tasks, some of them in its own thread.
     uniform_strides : all register tiles of the program have the same strides of A, B and columns of C.
+    quotients : those that a block has, by its label, dividend and divisor.
     numbers : numbers of statements, for marks on the lines that are written for each; None without marks.
     """
 
@@ -43,6 +44,7 @@ class Frame(NamedTuple):
     budget: Value | None
     runs_tasks: bool
     uniform_strides: bool
+    quotients: dict[tuple[str, Value, Value], Value]
     numbers: Iterator[int] | None = None
 
     @classmethod
@@ -56,7 +58,7 @@ class Frame(NamedTuple):
             pointers |= _scratch(program, f, g["scratch"], int64(0))
         pointers |= _locals(program, f)
         budget, uniform = _budget(f, team, program.body), len(set(_tile_strides(program.body))) == 1
-        return cls(program, machine, f, scalars, pointers, team, budget, team is not None, uniform)
+        return cls(program, machine, f, scalars, pointers, team, budget, team is not None, uniform, {})
 
     def of_task(self, body: Function, given: Mapping[str, Value], statements: tuple[Statement, ...]) -> Frame:
         """The body of tasks, from the values of this frame as the body has them: see `captured`."""
@@ -68,9 +70,8 @@ class Frame(NamedTuple):
         budget = _budget(body, team, statements)
         scalars = with_prefix("scalar", given)
         runs_tasks = any(map(makes_tasks, statements))
-        return self._replace(
-            f=body, scalars=scalars, pointers=pointers, team=team, budget=budget, runs_tasks=runs_tasks
-        )
+        own = self._replace(f=body, scalars=scalars, pointers=pointers, team=team, budget=budget)
+        return own._replace(runs_tasks=runs_tasks, quotients={})
 
     def captured(self) -> dict[str, Value]:
         """The values of this frame that the body of a task may read, by kind and name."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tilewright.compiler.lowering.expressions import Scope
 from tilewright.compiler.lowering.frame import with_prefix
 from tilewright.ir.nodes import If, Loop, Statement, Traffic, UnaryMap
+from tilewright.llvm.build import Function
 from tilewright.llvm.team import BODY_ARGUMENTS, Environment
 from tilewright.llvm.values import VOID, Value, int64
 
@@ -28,7 +29,9 @@ def lower_tasks(
     assert team is not None, "a function with parallel loops has a team"
     loops = node.fused()
     spans = [scope.integers(one.begin, one.end, one.step) for one in loops]
-    counts = [f.ceildiv(f.maximum(f.sub(end, begin), int64(0)), step) for begin, end, step in spans]
+    extents = [f.maximum(f.sub(end, begin), int64(0)) for begin, end, _ in spans]
+    steps = _few_steps if loops[1:] else Function.ceildiv
+    counts = [steps(f, extent, step) for extent, (_, _, step) in zip(extents, spans, strict=True)]
     total = counts[0]
     for count in counts[1:]:
         total = f.mul(total, count)
@@ -51,8 +54,10 @@ def lower_tasks(
     for index in reversed(range(len(loops))):
         at, count = task, given[f"count {index}"]
         if index:  # the innermost axis is the fastest
-            task = body.udiv(at, count)
-            at = body.sub(at, body.mul(task, count))
+            with body.once_if(body.icmp("!=", count, 1), [task, int64(0)]) as (_, several):
+                outer = body.udiv(at, count)
+                several([outer, body.sub(at, body.mul(outer, count))])
+            task, at = several.results
         inner.names[loops[index].axis] = body.add(
             given[f"first {index}"], body.mul(at, given[f"step {index}"])
         )
@@ -61,6 +66,18 @@ def lower_tasks(
         body.fence()
     body.ret()
     team.run(f, body.callee, environment.keep(f, body), total)
+
+
+def _few_steps(f: Function, extent: Value, step: Value) -> Value:
+    """`ceildiv` of an extent, which is not negative; up to one step without a division, which takes long.
+
+    Loops that make tasks together have one each and one a task, and a small product is a single task.
+    """
+    if step.known is not None:
+        return f.ceildiv(extent, step)
+    with f.once_if(f.icmp(">", extent, step), [f.minimum(extent, int64(1))]) as (_, several):
+        several([f.ceildiv(extent, step)])
+    return several.results[0]
 
 
 def streams(statement: Statement) -> bool:
