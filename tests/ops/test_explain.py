@@ -14,7 +14,7 @@ from tilewright.machine.host import host_machine
 from tilewright.macro.blocking import machine_tile
 from tilewright.macro.cost import panels_stay
 from tilewright.ops.matmul.explain import explain_matmul
-from tilewright.spec import dtype
+from tilewright.spec import dtype as types
 
 F32 = np.float32
 
@@ -29,7 +29,7 @@ COPIED = "tiling: A in place, B copied"
 def copied() -> bool:
     """Whether this host copies a B whose lanes are not adjacent one panel after the other."""
     machine = host_machine()
-    one = machine.isa.tile(dtype.F32)
+    one = machine.isa.tile(types.F32)
     tile = machine_tile(machine, one)
     return not panels_stay(machine, one, tile.mr, tile.nr)
 
