@@ -179,11 +179,13 @@ SELDOM_PANELS = 2
 #: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an element
 #: of B in each pair, DRAM about as long).
 STREAMED_ROWS = 8
-#: So few rows stream B once L2 does not hold it, because a step is too short to prefetch for. Where rows of B
-#: share sets of L1, more do: 5 to 7 are several tiles, which read B again and again, 4 and 8 are one. With
-#: AVX2, whose tiles read one line of a row, 4 to 8 do (docs/decisions/059-rows-of-b.md).
-UNFETCHED_ROWS = 3
-ONE_TILE_ROWS, SEVERAL_TILES_ROWS = 4, 7
+#: So few rows stream B once L2 does not hold it, because a step is too short to prefetch for: with AVX2,
+#: whose tiles read one line of a row, 3, else 2. Where rows of B share sets of L1, more do if they are
+#: several tiles, which read B again and again, with AVX2 any up to 8 (docs/decisions/059-rows-of-b.md). Of
+#: PyTorch's speed on an Emerald Rapids, in place and streamed: 3x1000x1000 1.01 and 0.89, 5x4096x1024 0.90
+#: and 0.70, 7x4096x4096 1.18 and 0.99; with AVX2 3x1000x1000 0.76 and 0.83.
+UNFETCHED_ROWS, UNFETCHED_LINES_ROWS = 3, 2
+SEVERAL_TILES_ROWS = 7
 
 #: Ways of a set of L1 that the rows of a register tile leave to the lines of B and C that pass by.
 PASSING_WAYS = 2
@@ -333,7 +335,8 @@ def in_place_limits(
     fetched, late = (int(fetches * slice_l2 * machine.l2.size) // types.b.size for slice_l2 in slices)
     wide = fetches and types.b.bytes(nr) >= CROWDED_LINES * l1.line
     crowded = STAYING_CROWDED_ROWS if stays else FEW_ROWS if late_l3 else CROWDED_ROWS
-    above, most = (ONE_TILE_ROWS, SEVERAL_TILES_ROWS) if wide else (UNFETCHED_ROWS, STREAMED_ROWS)
+    unfetched = UNFETCHED_LINES_ROWS if wide else UNFETCHED_ROWS
+    above, most = (mr, SEVERAL_TILES_ROWS) if wide else (unfetched, STREAMED_ROWS)
     return InPlaceLimits(
         in_place_b=IN_PLACE_B_L1 * l1.size // types.b.size,
         far_b=machine.l2.size // types.b.size,
@@ -353,7 +356,7 @@ def in_place_limits(
         lone_columns=0 if stays else nr,
         seldom_columns=0 if stays else SELDOM_PANELS * nr,
         in_place_a=3 * machine.l2.size // (2 * types.a.size),
-        streamed_rows=UNFETCHED_ROWS if fetches else STREAMED_ROWS,
+        streamed_rows=unfetched if fetches else STREAMED_ROWS,
         crowded_above=above,
         crowded_streamed=most,
         few_rows=FEW_FETCHED_ROWS if wide and not late_l3 else FEW_ROWS,

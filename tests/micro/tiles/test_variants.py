@@ -16,7 +16,7 @@ from tilewright.machine.isa import Edge, Isa, TileFma
 from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, ISAS, NEON
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.packing.pack import chunks
-from tilewright.micro.tiles.dispatch import Dispatch
+from tilewright.micro.tiles.dispatch import LEAST_REPEATING, Dispatch
 from tilewright.micro.tiles.operands import Source, TilePart
 from tilewright.micro.tiles.signature import TileSignature
 from tilewright.micro.tiles.vector import VectorKernel
@@ -51,42 +51,52 @@ def test_the_last_vector_is_half_where_that_takes_half_the_time(
 # --- rows -----------------------------------------------------------------------------------------------
 
 
-def taken(variants: tuple[int, ...], rows: int) -> list[int]:
-    """The variants that sum to a number of rows, tallest first."""
+def taken(variants: tuple[int, ...], rows: int, *, repeats: bool = False) -> list[int]:
+    """The variants that sum to a number of rows, or to one more, tallest first."""
     found = []
     for height in variants:
-        while height <= rows:
+        while height - (repeats and LEAST_REPEATING <= height < variants[0]) <= rows:
             found.append(height)
             rows -= height
-    assert rows == 0
+    assert rows in ((0, -1) if repeats else (0,))
     return found
 
 
 @given(st.integers(1, 30).flatmap(lambda mr: st.tuples(st.just(mr), st.integers(1, mr))))
 def test_any_height_is_a_sum_of_variants(case: tuple[int, int]) -> None:
     mr, rows = case
-    variants = Dispatch(kernel(AVX512, mr, 1)).row_variants()
-    assert sorted(set(variants), reverse=True) == list(variants)
-    assert variants[0] == mr
-    parts = taken(variants, rows)
-    assert sum(parts) == rows
-    assert len(parts) <= 6, "an edge takes few calls"
+    for adjacent_a in (False, True):
+        unit = Dispatch(kernel(AVX512, mr, 1, adjacent_a=adjacent_a))
+        variants, repeats = unit.row_variants(), unit.signature.repeats
+        assert repeats is (mr > LEAST_REPEATING and not adjacent_a)
+        assert sorted(set(variants), reverse=True) == list(variants)
+        assert variants[0] == mr
+        parts = taken(variants, rows, repeats=repeats)
+        assert rows <= sum(parts) <= rows + repeats
+        assert len(parts) <= 6, "an edge takes few calls"
+
+
+@pytest.mark.parametrize(("rows", "tiles"), [(3, 1), (5, 1), (6, 1), (7, 1), (9, 2), (11, 2)])
+def test_few_rows_are_one_tile(rows: int, tiles: int) -> None:
+    assert len(taken(Dispatch(kernel(AVX512, 12, 2)).row_variants(), rows, repeats=True)) == tiles
 
 
 @pytest.mark.parametrize(
-    ("mr", "variants"),
+    ("mr", "variants", "packed"),
     [
-        (1, (1,)),
-        (2, (2, 1)),
-        (4, (4, 2, 1)),
-        (6, (6, 4, 2, 1)),
-        (8, (8, 4, 2, 1)),
-        (12, (12, 8, 4, 2, 1)),
-        (14, (14, 8, 4, 2, 1)),
+        (1, (1,), (1,)),
+        (2, (2, 1), (2, 1)),
+        (4, (4, 2, 1), (4, 2, 1)),
+        (6, (6, 4, 2, 1), (6, 4, 2, 1)),
+        (8, (8, 6, 4, 2, 1), (8, 4, 2, 1)),
+        (12, (12, 8, 6, 4, 2, 1), (12, 8, 4, 2, 1)),
+        (14, (14, 8, 6, 4, 2, 1), (14, 8, 4, 2, 1)),
     ],
 )
-def test_row_variants(mr: int, variants: tuple[int, ...]) -> None:
+def test_row_variants(mr: int, variants: tuple[int, ...], packed: tuple[int, ...]) -> None:
+    """Rows in place may be computed twice; those of a panel are as many as its tiles'."""
     assert Dispatch(kernel(AVX2, mr, 2)).row_variants() == variants
+    assert Dispatch(kernel(AVX2, mr, 2, adjacent_a=True)).row_variants() == packed
 
 
 # --- columns --------------------------------------------------------------------------------------------

@@ -148,13 +148,14 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (37, 4096, 4096): (Path.STRIPS, Path.STRIPS),
     (24, 2080, 20800): (Path.IN_PLACE, Path.IN_PLACE),
     (200, 300, 5000): (Path.STRIPS, Path.IN_PLACE),
-    (3, 1600, 1600): (Path.STREAMING, Path.STREAMING),  # whose tiles prefetch no rows of B
+    (2, 1600, 1600): (Path.STREAMING, Path.STREAMING),  # whose tiles prefetch no rows of B
+    (3, 1600, 1600): (Path.IN_PLACE, Path.IN_PLACE),  # a tile of four
     (3, 400, 400): (Path.IN_PLACE, Path.IN_PLACE),  # in L2
     (4, 1600, 1600): (Path.IN_PLACE, Path.IN_PLACE),
     (7, 1600, 1600): (Path.IN_PLACE, Path.IN_PLACE),
     (4, 4096, 512): (Path.IN_PLACE, Path.IN_PLACE),  # rows of B in one set, of one tile of rows
-    (5, 4096, 512): (Path.STREAMING, Path.STREAMING),  # of two
-    (7, 4096, 512): (Path.STREAMING, Path.STREAMING),
+    (5, 4096, 512): (Path.IN_PLACE, Path.IN_PLACE),
+    (7, 4096, 512): (Path.IN_PLACE, Path.IN_PLACE),
     (7, 512, 256): (Path.IN_PLACE, Path.IN_PLACE),  # in L2
     (8, 4096, 4096): (Path.IN_PLACE, Path.IN_PLACE),
     (256, 256, 4096): (Path.STRIPS, Path.STRIPS),  # rows of B in four sets
@@ -190,6 +191,14 @@ def test_paths_where_l3_is_late(sizes: tuple[int, int, int]) -> None:
     for name, path in zip(("sapphirerapids", "znver5"), LATE[sizes], strict=True):
         paths = GemmPaths.of(PROBLEM, find_machine(name))
         assert paths.chosen(Product.contiguous(*sizes)) is path, name
+
+
+def test_rows_of_several_tiles_stream_a_b_whose_rows_share_sets() -> None:
+    """On a Zen 4, tiles have six rows."""
+    paths = GemmPaths.of(PROBLEM, ZEN4)
+    for rows, path in ((2, Path.STREAMING), (5, Path.IN_PLACE), (6, Path.IN_PLACE), (7, Path.STREAMING)):
+        assert paths.chosen(Product.contiguous(rows, 4096, 512)) is path
+    assert paths.chosen(Product.contiguous(7, 4000, 512)) is Path.IN_PLACE
 
 
 def test_rows_in_one_set_are_packed_on_cores_not_measured() -> None:

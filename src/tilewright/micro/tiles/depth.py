@@ -343,6 +343,8 @@ class DepthLoops(ABC):
             lane = self.instruction.interleave_a if self.adjacent_a else call.a.lane.known
             assert lane is not None
             known = [(0, int64(row * lane * bits // 8)) for row in range(rows)]
+            if call.a.last is not None:
+                known[-1] = (0, _last_row(f, call.a.last, rows, known[-2:]))
             return RowPointers([call.a.pointer], known)
         stride = f.bytes_of(call.a.lane, bits)
         together = rows if rows <= ROWS_OF_ONE_POINTER else ROWS_PER_POINTER
@@ -356,7 +358,10 @@ class DepthLoops(ABC):
                 offsets[row] = f.freeze(f.mul(stride, row))
         firsts = range(together, rows, together)
         bases = [call.a.pointer, *(f.at(call.a.pointer, f.freeze(f.mul(stride, first))) for first in firsts)]
-        return RowPointers(bases, [(row // together, offsets[row % together]) for row in range(rows)])
+        found = [(row // together, offsets[row % together]) for row in range(rows)]
+        if call.a.last is not None:
+            found[-1] = (found[-1][0], _last_row(f, call.a.last, rows, found[-2:]))
+        return RowPointers(bases, found)
 
     def prefetch_rows(self, f: Function, part: TilePart, call: TileCall) -> None:
         """Prefetches the rows of C, or what is read next."""
@@ -367,3 +372,13 @@ class DepthLoops(ABC):
             start = f.at(place.pointer, f.mul(row_bytes, row))
             for line in range(0, self.tile.nr * place.size, CACHE_LINE):
                 f.prefetch(f.at(start, line), write=True, locality=3)
+
+
+def _last_row(f: Function, last: Value, rows: int, offsets: list[tuple[int, Value]]) -> Value:
+    """The offset of the last of some rows, or of the one before, from the pointer they have in common.
+
+    It is one of both to LLVM, which would multiply the distance of rows by a number of the row in each step.
+    """
+    (group, before), (own_group, own) = offsets
+    assert group == own_group, "two rows with one pointer"
+    return f.freeze(f.select(f.icmp("==", last, rows - 1), own, before))

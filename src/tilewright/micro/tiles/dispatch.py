@@ -30,11 +30,17 @@ from tilewright.spec.epilogue import Epilogue
 
 #: Heights of the partial tiles. Four rows of two vectors keep both FMA pipes busy for their whole latency, so
 #: more heights would gain little, and each costs 6 ms of the first call.
-PARTIAL_HEIGHTS = (8, 4, 2, 1)
+PARTIAL_HEIGHTS: tuple[int, ...] = (8, 4, 2, 1)
+
+#: Those of tiles that may compute their last row twice, and the least one that does: it and taller ones take
+#: one row less, too. So 3 and 5 to 7 rows are one tile, which reads B once (docs/decisions/073-rows-
+#: computed-twice.md).
+REPEATING_HEIGHTS: tuple[int, ...] = (8, 6, 4, 2, 1)
+LEAST_REPEATING = 4
 
 #: Those of quick code, whose tiles of whole height have whole columns only. Edges take up to four times as
 #: long, and the tiles a fifth of the time to compile.
-QUICK_HEIGHTS = (1,)
+QUICK_HEIGHTS: tuple[int, ...] = (1,)
 
 #: The steps of an epilogue, by name: products need not import the functions.
 TILE_STEPS = "tiles.steps:TileSteps"
@@ -56,7 +62,10 @@ class Dispatch:
     def __init__(
         self, kernel: MicroKernel, signature: TileSignature = _PLAIN, *, quick: bool = False
     ) -> None:
-        self.kernel, self.signature, self.quick = kernel, signature, quick
+        plain = not (quick or signature.padded or signature.finish or signature.weights.panels)
+        plain = plain and kernel.tile.mr > LEAST_REPEATING
+        self.kernel, self.quick = kernel, quick
+        self.signature = signature._replace(repeats=plain and kernel.repeats_rows)
         self.isa, self.tile, self.element = kernel.isa, kernel.tile, kernel.element
         self.edge = kernel.edge
 
@@ -77,7 +86,8 @@ class Dispatch:
     def row_variants(self) -> tuple[int, ...]:
         """Heights of the straight-line tiles, tallest first; any height is a sum of them.
 
-        Units that multiply several rows at once have only heights of whole operations.
+        Those that may compute their last row twice count for one less, too. Units that multiply several
+        rows at once have only heights of whole operations.
 
         >>> from tilewright.ir.nodes import Tile
         >>> from tilewright.machine.isa_rows import AVX512
@@ -87,17 +97,23 @@ class Dispatch:
         >>> operands = (Source(F32), Source(F32))
         >>> kernel = VectorKernel(AVX512, AVX512.tile(F32), Tile(12, 32), operands, F32, adjacent_a=False)
         >>> Dispatch(kernel).row_variants()
-        (12, 8, 4, 2, 1)
+        (12, 8, 6, 4, 2, 1)
         """
         unit = self.kernel.instruction.m
         if self.signature.padded:
             return (self.tile.mr, *self._padded_height())
         partial = QUICK_HEIGHTS if self.quick and unit == 1 else PARTIAL_HEIGHTS
+        if self.signature.repeats:
+            partial = REPEATING_HEIGHTS
         return (
             self.tile.mr,
             *(height for height in partial if height < self.tile.mr and height % unit == 0),
             *((unit,) if unit > max(PARTIAL_HEIGHTS) and unit < self.tile.mr else ()),
         )
+
+    def _repeats(self, height: int) -> bool:
+        """Whether tiles of a height may compute their last row twice: whole ones need all registers."""
+        return self.signature.repeats and LEAST_REPEATING <= height < self.tile.mr
 
     def _padded_height(self) -> tuple[int, ...]:
         """The height of the partial tile: one suffices, because rows beyond those of C may be computed.
@@ -173,7 +189,7 @@ class Dispatch:
         its own: a test in each step would cost 2 to 4 % where panels are near.
         """
         given = operands | {name: int64(size) for name, size in self._whole_columns()}
-        given |= {"left": int64(self.tile.mr)}
+        given |= {"left": int64(self.tile.mr), "last_row": int64(self.tile.mr - 1)}
         arguments = self.signature.arguments(EntryPoint.ONE_HEIGHT, given)
         whole = self.emit_whole(f.module)
         if not self.signature.apart:
@@ -251,19 +267,23 @@ class Dispatch:
                 self.isa, Epilogue(given.step for given in signature.finish), operands
             )
         partial = signature.padded and rows == self.row_variants()[-1]
+        last_row = g["last_row"] if self._repeats(rows) else None
         asks = signature.fetches and not (signature.apart and rows == self.tile.mr)
         return TileCall(
             columns=g["columns"],
             depth=g["depth"],
             a=OperandA(
-                g["a"], _known_or(strides.a_lane, g["a_lane"]), _known_or(strides.a_depth, g["a_depth"])
+                g["a"],
+                _known_or(strides.a_lane, g["a_lane"]),
+                _known_or(strides.a_depth, g["a_depth"]),
+                last_row,
             ),
             b=OperandB(
                 g["b"],
                 _known_or(strides.b_depth, g["b_depth"]),
                 panels=PanelCall(self.tile.nr, int64(0)) if weights.panels else None,
             ),
-            c=OperandC(g["c"], g["c_row"], g["left"] if partial else None),
+            c=OperandC(g["c"], g["c_row"], g["left"] if partial else None, last_row),
             update=Update(g["alpha"], g["beta"]),
             carry=carry,
             groups=groups,
@@ -286,7 +306,11 @@ class Dispatch:
         full = reduce(f.and_, direct, f.and_(f.icmp("==", rows, self.tile.mr), whole))
         with f.when(full):
             target = _Target.of(f, self.kernel.c.size)
-            sizes = {"left": rows, "columns": int64(self.tile.nr)}
+            sizes = {
+                "left": rows,
+                "columns": int64(self.tile.nr),
+                "last_row": int64(self.tile.mr - 1),
+            }
             self._call(f, heights[self.tile.mr], target, sizes)
             f.ret()
         if self.edge is Edge.SPILL:
@@ -306,7 +330,7 @@ class Dispatch:
         return f.callee
 
     def _cover(self, f: Function, heights: dict[int, Callee], target: _Target, columns: Value) -> None:
-        """Calls the variants whose heights sum to the rows, tallest first."""
+        """Calls the variants whose heights sum to the rows, or to one more, tallest first."""
         g = f.arguments
         a_step = f.bytes_of(g["a_lane"], self.kernel.a.dtype.bits)
         c_step = f.mul(target.row, target.size)
@@ -322,11 +346,14 @@ class Dispatch:
             # Units of several rows compute whole operations; results beyond the last row are discarded. With
             # padded panels the smallest height takes the remaining rows.
             rest = height == min(heights) if self.signature.padded else height <= unit and unit > 1
-            end = rows if rest else f.add(rows, 1 - height)
+            least = height - self._repeats(height)
+            end = rows if rest else f.add(rows, 1 - least)
             with f.carried_loop(state[0], end, int64(height), state, "height") as (_, values, advance):
                 done, a, c, *sums = values
                 left = f.sub(rows, done) if self.signature.padded else rows
                 operands = {"left": left, "columns": columns, "a": a, "c": c}
+                if self.signature.repeats:
+                    operands["last_row"] = f.minimum(int64(height - 1), f.sub(f.sub(rows, done), 1))
                 self._call(f, callee, target, operands | dict(zip(("sums",), sums, strict=False)))
                 following = [
                     f.add(done, height),

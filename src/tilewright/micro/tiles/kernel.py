@@ -61,6 +61,8 @@ class MicroKernel(Chains):
 
     #: Sums may start with the values of C, or with the first products.
     chains = True
+    #: Whether rows of A in place are addressed one by one, so that a tile may compute its last one twice.
+    repeats_rows = False
 
     @property
     def attributes(self) -> str | None:
@@ -243,9 +245,9 @@ class MicroKernel(Chains):
         """Adds the sums of the previous blocks; stores the last block to C, the others to the sums."""
         size, row_bytes = self.acc.size, f.mul(carry.row, self.acc.size)
         places = [
-            f.at(f.at(carry.sums, f.mul(row_bytes, row)), sum(part.widths[:v]) * size)
+            f.at(f.at(carry.sums, f.mul(row_bytes, call.c.number(row, part.rows))), before * size)
             for row in range(part.rows)
-            for v in range(len(part.widths))
+            for before in (sum(part.widths[:v]) for v in range(len(part.widths)))
         ]
         with f.once_if(f.not_(carry.first), acc) as (values, advance):
             old = [f.load(value.type, place, size) for value, place in zip(values, places, strict=True)]
@@ -276,10 +278,11 @@ class MicroKernel(Chains):
     def _rows_of_c(self, f: Function, part: TilePart, call: TileCall) -> list[Value]:
         row_bytes = f.mul(call.c.row, self.c.size)
         if call.c.rows is None:
-            return [f.at(call.c.pointer, f.mul(row_bytes, row)) for row in range(part.rows)]
+            rows = (call.c.number(row, part.rows) for row in range(part.rows))
+            return [f.at(call.c.pointer, f.mul(row_bytes, row)) for row in rows]
         last = f.sub(call.c.rows, 1)
-        rows = [int64(0), *(f.minimum(int64(row), last) for row in range(1, part.rows))]
-        return [f.at(call.c.pointer, f.mul(row_bytes, row)) for row in rows]
+        held = [int64(0), *(f.minimum(int64(row), last) for row in range(1, part.rows))]
+        return [f.at(call.c.pointer, f.mul(row_bytes, row)) for row in held]
 
     def _grouped_sums(
         self, f: Function, part: TilePart, call: TileCall, groups: GroupCall, masks: list[Value | None]

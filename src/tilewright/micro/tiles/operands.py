@@ -38,11 +38,17 @@ class Source(NamedTuple):
 
 
 class OperandA(NamedTuple):
-    """A: its first element, and the distance between rows and between steps of the depth."""
+    """A: its first element, and the distance between rows and between steps of the depth.
+
+    Attributes
+    ----------
+    last : the number of the last row, which may be that of the row before; None: as many as the tile has.
+    """
 
     pointer: Value
     lane: Value
     depth: Value
+    last: Value | None = None
 
 
 class PanelCall(NamedTuple):
@@ -74,11 +80,17 @@ class OperandC(NamedTuple):
     ----------
     rows : rows that C has, where a tile computes more; those of A beyond repeat the last one and are stored
         in its place.
+    last : as of `OperandA`.
     """
 
     pointer: Value
     row: Value
     rows: Value | None = None
+    last: Value | None = None
+
+    def number(self, row: int, rows: int) -> Value | int:
+        """The number in memory of one of the rows that a tile computes."""
+        return row if self.last is None or row < rows - 1 else self.last
 
 
 class Update(NamedTuple):

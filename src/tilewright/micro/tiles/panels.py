@@ -70,6 +70,7 @@ class PanelKernel(VectorKernel):
         elements: Elements,
     ) -> None:
         super().__init__(isa, instruction, tile, operands, c, adjacent_a=False)
+        self.repeats_rows = False
         self.elements = elements
 
     @property

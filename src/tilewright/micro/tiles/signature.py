@@ -63,6 +63,8 @@ class TileSignature(NamedTuple):
         read them.
     apart : tiles of whole height do not ask: there are others that always prefetch.
     far : these others.
+    repeats : a parameter says which row is the last one of a partial height: it may be the one before,
+        computed and stored twice, so that tiles of even heights compute odd numbers of rows.
     """
 
     strides: TileStrides = TileStrides()
@@ -75,6 +77,7 @@ class TileSignature(NamedTuple):
     fetches: bool = False
     apart: bool = False
     far: bool = False
+    repeats: bool = False
 
     @property
     def suffix(self) -> str:
@@ -158,4 +161,5 @@ _PARAMETERS = (
     _Parameter("ahead_row", INT64, _prefetches),
     _Parameter("first_read", INT64, lambda signature: signature.fetches),
     _Parameter("left", INT64, lambda signature: signature.padded, EntryPoint.ONE_HEIGHT),
+    _Parameter("last_row", INT64, lambda signature: signature.repeats, EntryPoint.ONE_HEIGHT),
 )

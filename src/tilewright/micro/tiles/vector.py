@@ -43,6 +43,7 @@ class VectorKernel(MicroKernel):
         multiply = find_multiply(isa, instruction)
         assert isinstance(multiply, VectorMultiply)
         self.unit = multiply
+        self.repeats_rows = not adjacent_a
         self._b_row: Value | None = None
 
     def emit_part(self, f: Function, part: TilePart, call: TileCall) -> None:

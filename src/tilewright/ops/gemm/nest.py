@@ -421,8 +421,9 @@ def _far(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[Compare, ...]]:
     """Alternatives under which a B for few rows is so far away that it is read in order."""
     m, far = nest.sizes.m, Compare(Relation.LT, Constant(limits.far_b), nest.sizes.n * nest.sizes.k)
     yield Compare(Relation.LE, m, Constant(limits.streamed_rows)), far
-    if limits.streamed_rows < limits.crowded_streamed:
-        above = Compare(Relation.LT, Constant(limits.crowded_above), m)
+    most_else = max(limits.streamed_rows, limits.crowded_above)
+    if most_else < limits.crowded_streamed:
+        above = Compare(Relation.LT, Constant(most_else), m)
         most = Compare(Relation.LE, m, Constant(limits.crowded_streamed))
         yield above, most, far, _rows_of_b(nest, limits, Relation.EQ)
 
