@@ -33,8 +33,8 @@ from tilewright.spec.epilogue import Epilogue
 PARTIAL_HEIGHTS: tuple[int, ...] = (8, 4, 2, 1)
 
 #: Those of tiles that may compute their last row twice, and the least one that does: it and taller ones take
-#: one row less, too. So 3 and 5 to 7 rows are one tile, which reads B once (docs/decisions/073-rows-
-#: computed-twice.md).
+#: one row less, too. So 3 and 5 to 7 rows are one tile, which reads B once
+#: (docs/decisions/073-rows-computed-twice.md).
 REPEATING_HEIGHTS: tuple[int, ...] = (8, 6, 4, 2, 1)
 LEAST_REPEATING = 4
 
