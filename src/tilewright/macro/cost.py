@@ -175,6 +175,10 @@ COPIED_A_L2 = 1 / 4
 #: of the peak in place and 0.60 packed, 1000x48x1000 0.53 and 0.66 (Zen 3). None where L3 is late:
 #: 1000x16x1000 has 0.73 and 1.10 of PyTorch's speed, 1000x64x1000 0.94 and 1.10 (Emerald Rapids).
 SELDOM_PANELS = 2
+#: Instead, so many rows have such an A in strips there: of PyTorch's speed, in strips and packed,
+#: 28x1000x1000 has 1.02 and 0.72, 128x1000x1000 0.96 and 0.80, 256x1000x500 0.92 and 0.80, float64 0.85 and
+#: 0.70, 0.84 and 0.82, 0.83 and 0.78; 512x512x512 0.90 and 0.91, float64 0.51 and 0.80.
+STAYING_COLUMNS_ROWS = 256
 
 #: Rows up to which reading B outweighs the multiplication (8 rows of AVX-512 f32 take 0.5 cycles an element
 #: of B in each pair, DRAM about as long).
@@ -226,7 +230,7 @@ class InPlaceLimits:
         micro-panel at a time; 0 if it never is.
     lone_columns : columns that have B in place however large A is: those of one tile; 0 where A and C must be
         near all the same.
-    seldom_columns : columns for which an A whose depths are not adjacent stays in place.
+    seldom_columns, spread_rows : columns or rows for which an A whose depths are not adjacent stays in place.
     streamed_rows : rows that stream a B which L2 does not hold.
     crowded_above, crowded_streamed : where its rows share sets of L1, more rows than the first stream it, and
         at most the second.
@@ -263,6 +267,7 @@ class InPlaceLimits:
     copied_a: int
     lone_columns: int
     seldom_columns: int
+    spread_rows: int
     streamed_rows: int
     crowded_above: int
     crowded_streamed: int
@@ -355,6 +360,7 @@ def in_place_limits(
         copied_a=0 if stays else int(COPIED_A_L2 * machine.l2.size) // types.a.size,
         lone_columns=0 if stays else nr,
         seldom_columns=0 if stays else SELDOM_PANELS * nr,
+        spread_rows=stays * STAYING_COLUMNS_ROWS,
         in_place_a=3 * machine.l2.size // (2 * types.a.size),
         streamed_rows=unfetched if fetches else STREAMED_ROWS,
         crowded_above=above,

@@ -21,7 +21,7 @@ FIXED_BLOCKS = ("kr", "kc")
 #: Constants of `InPlaceLimits` that follow from the geometry of the caches.
 FIXED_LIMITS = (
     *("b_in_l1", "near", "fetched_slice", "fetched_rows", "crowded_rows", "late_slice", "late_rows"),
-    *("slice_rows", "lone_columns", "seldom_columns"),
+    *("slice_rows", "lone_columns", "seldom_columns", "spread_rows"),
     *("late_near", "idle_lanes", "late_depth", "uncopied_rows"),
     *("copied_a", "streamed_rows", "crowded_above", "crowded_streamed"),
     *("one_set", "rows_in_one_set", "few_in_one_set", "strip_slice", "half_in_one_set", "few_sets"),

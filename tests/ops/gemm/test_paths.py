@@ -206,10 +206,13 @@ def test_rows_in_one_set_are_packed_on_cores_not_measured() -> None:
     assert chosen is Path.PACKED
 
 
-def test_few_columns_of_a_transposed_a_where_panels_stay_in_l2() -> None:
+def test_a_transposed_a_where_panels_stay_in_l2() -> None:
+    """It is packed for few columns, too, but not for few rows."""
     paths = GemmPaths.of(PROBLEM, find_machine("sapphirerapids"))
-    for sizes in ((1000, 16, 1000), (1000, 64, 1000), (3000, 32, 300)):
+    for sizes in ((1000, 16, 1000), (1000, 64, 1000), (3000, 32, 300), (257, 1000, 1000)):
         assert paths.chosen(transposed(*sizes)) is Path.PACKED
+    for sizes in ((28, 1000, 1000), (250, 1000, 500), (100, 16, 1000)):
+        assert paths.chosen(transposed(*sizes)) is Path.STRIPS
 
 
 @pytest.mark.parametrize("name", ["sapphirerapids", "znver4", "znver5", "haswell"])

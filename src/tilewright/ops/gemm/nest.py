@@ -227,9 +227,9 @@ def _strips(nest: Nest, limits: InPlaceLimits, words: tuple[Compare, ...]) -> An
         for distance in (limits.one_set, limits.few_sets)
     )
     kept = Compare(Relation.LE, Name("kc"), Constant(limits.depths_of_strip))
-    choices: tuple[tuple[Compare, ...], ...] = (adjacent, (many_sets, kept))
-    if limits.seldom_columns:
-        choices = (*choices, (spread, Compare(Relation.LE, sizes.n, Constant(limits.seldom_columns))))
+    few = ((sizes.n, limits.seldom_columns), (sizes.m, limits.spread_rows))
+    seldom = ((spread, Compare(Relation.LE, size, Constant(most))) for size, most in few if most)
+    choices = (adjacent, (many_sets, kept), *seldom)
     return AnyOf(tuple(AllOf((*choice, *rows, *words)) for choice in choices))
 
 
