@@ -172,8 +172,8 @@ LATE_PANELS_LEAST_L2 = 1 << 20
 COPIED_A_L2 = 1 / 4
 
 #: Micro-panels of B for which an A whose depths are not adjacent isn't worth a copy: 1000x32x1000 has 0.69
-#: of the peak in place and 0.60 packed, 1000x48x1000 0.53 and 0.66 (Zen 3). None where L3 is late:
-#: 1000x16x1000 has 0.73 and 1.10 of PyTorch's speed, 1000x64x1000 0.94 and 1.10 (Emerald Rapids).
+#: of the peak in place and 0.60 packed, 1000x48x1000 0.53 and 0.66 (Zen 3). None where panels stay
+#: in L2: 1000x16x1000 has 0.73 and 1.10 of PyTorch's speed, 1000x64x1000 0.94 and 1.10 (Emerald Rapids).
 SELDOM_PANELS = 2
 #: Instead, so many rows have such an A in strips there: of PyTorch's speed, in strips and packed,
 #: 28x1000x1000 has 1.02 and 0.72, 128x1000x1000 0.96 and 0.80, 256x1000x500 0.92 and 0.80, float64 0.85 and

@@ -12,6 +12,7 @@ from enum import Enum
 from math import ceil
 from typing import NamedTuple
 
+from tilewright.ir.partial_tiles import covering
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Blocking
@@ -109,17 +110,7 @@ class CutProduct:
 
     # --- register tiles -----------------------------------------------------------------------------------
 
-    def _heights(self, m: int) -> dict[int, int]:
-        """How many tiles of each height cover m rows: whole ones, then halves of the rest."""
-        mr = self.blocking.mr
-        whole, rest = divmod(m, mr)
-        found = {mr: whole} if whole else {}
-        for height in (8, 4, 2, 1):
-            if height < mr and rest >= height:
-                found[height], rest = rest // height, rest % height
-        return found
-
-    def _tiles(self, product: Product, *, from_l2: Callable[[int], float]) -> Cycles:
+    def _tiles(self, product: Product, *, from_l2: Callable[[int], float], a_in_place: bool = True) -> Cycles:
         """Cycles of all register tiles; `from_l2` gives bytes that one reads from L2 in each depth."""
         nr = self.blocking.nr
         whole, rest = divmod(product.n, nr)
@@ -128,7 +119,8 @@ class CutProduct:
         blocks = ceil(product.k / self.blocking.kc) if product.k else 1
         depth = min(product.k, self.blocking.kc)
         found = Cycles()
-        for height, count in self._heights(product.m).items():
+        repeats = a_in_place and not self.instruction.is_matrix_engine
+        for height, count in covering(product.m, self.blocking.mr, repeats=repeats).items():
             feed = from_l2(height) / self.machine.core.l2_bytes_per_cycle
             for width, times in widths.items():
                 one = tile_visit(self.machine, self.instruction, height, width, depth)
@@ -222,7 +214,7 @@ class CutProduct:
         a, b, c = self._sizes(product)
         cut, core = self.blocking, self.machine.core
         kc = max(min(cut.kc, k), 1)
-        tiles = self._tiles(product, from_l2=self._panel_feed(kc))
+        tiles = self._tiles(product, from_l2=self._panel_feed(kc), a_in_place=False)
         of_b, read_b = self._packing(k * n, self.types.b.size, self._level(b))
         of_a, read_a = self._packing(m * k * ceil(n / cut.nc), self.types.a.size, self._level(a))
         of_a *= TRANSPOSED_PACKING if product.cs_a == 1 else 1.0

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from shares import looped
 
 from tilewright.ir.nodes import Tile
+from tilewright.ir.partial_tiles import LEAST_REPEATING, covering
 from tilewright.machine.catalog import find_machine, targets
 from tilewright.machine.isa import Edge, Isa, TileFma
 from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, ISAS, NEON
 from tilewright.macro.blocking import choose_blocking
 from tilewright.micro.packing.pack import chunks
-from tilewright.micro.tiles.dispatch import LEAST_REPEATING, Dispatch
+from tilewright.micro.tiles.dispatch import Dispatch
 from tilewright.micro.tiles.operands import Source, TilePart
 from tilewright.micro.tiles.signature import TileSignature
 from tilewright.micro.tiles.vector import VectorKernel
@@ -51,17 +52,6 @@ def test_the_last_vector_is_half_where_that_takes_half_the_time(
 # --- rows -----------------------------------------------------------------------------------------------
 
 
-def taken(variants: tuple[int, ...], rows: int, *, repeats: bool = False) -> list[int]:
-    """The variants that sum to a number of rows, or to one more, tallest first."""
-    found = []
-    for height in variants:
-        while height - (repeats and LEAST_REPEATING <= height < variants[0]) <= rows:
-            found.append(height)
-            rows -= height
-    assert rows in ((0, -1) if repeats else (0,))
-    return found
-
-
 @given(st.integers(1, 30).flatmap(lambda mr: st.tuples(st.just(mr), st.integers(1, mr))))
 def test_any_height_is_a_sum_of_variants(case: tuple[int, int]) -> None:
     mr, rows = case
@@ -71,14 +61,16 @@ def test_any_height_is_a_sum_of_variants(case: tuple[int, int]) -> None:
         assert repeats is (mr > LEAST_REPEATING and not adjacent_a)
         assert sorted(set(variants), reverse=True) == list(variants)
         assert variants[0] == mr
-        parts = taken(variants, rows, repeats=repeats)
-        assert rows <= sum(parts) <= rows + repeats
-        assert len(parts) <= 6, "an edge takes few calls"
+        tiles = covering(rows, mr, repeats=repeats)
+        assert set(tiles) <= set(variants)
+        computed = sum(height * count for height, count in tiles.items())
+        assert rows <= computed <= rows + repeats
+        assert sum(tiles.values()) <= 6, "an edge takes few calls"
 
 
 @pytest.mark.parametrize(("rows", "tiles"), [(3, 1), (5, 1), (6, 1), (7, 1), (9, 2), (11, 2)])
 def test_few_rows_are_one_tile(rows: int, tiles: int) -> None:
-    assert len(taken(Dispatch(kernel(AVX512, 12, 2)).row_variants(), rows, repeats=True)) == tiles
+    assert sum(covering(rows, 12, repeats=True).values()) == tiles
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,8 @@ class Scope:
     def _ceildiv(self, left: Value, right: Value) -> Value:
         """A quotient: one that this block has, or a new one, which needs no division by 1 at run time.
 
-        A small product is one part along most axes. Five divisions took 34 of the 225 ns of 16x16x16.
+        A small product is one part along most axes: an sgemm of 16x16x16 took 225 ns with the divisions, and
+        191 without.
         """
         f, known = self.f, self.frame.quotients
         found = known.get((f.block.label, left, right))

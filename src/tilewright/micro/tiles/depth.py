@@ -343,8 +343,8 @@ class DepthLoops(ABC):
             lane = self.instruction.interleave_a if self.adjacent_a else call.a.lane.known
             assert lane is not None
             known = [(0, int64(row * lane * bits // 8)) for row in range(rows)]
-            if call.a.last is not None:
-                known[-1] = (0, _last_row(f, call.a.last, rows, known[-2:]))
+            if call.last_row is not None:
+                known[-1] = (0, _last_row(f, call.last_row, rows, known[-2:]))
             return RowPointers([call.a.pointer], known)
         stride = f.bytes_of(call.a.lane, bits)
         together = rows if rows <= ROWS_OF_ONE_POINTER else ROWS_PER_POINTER
@@ -359,8 +359,8 @@ class DepthLoops(ABC):
         firsts = range(together, rows, together)
         bases = [call.a.pointer, *(f.at(call.a.pointer, f.freeze(f.mul(stride, first))) for first in firsts)]
         found = [(row // together, offsets[row % together]) for row in range(rows)]
-        if call.a.last is not None:
-            found[-1] = (found[-1][0], _last_row(f, call.a.last, rows, found[-2:]))
+        if call.last_row is not None:
+            found[-1] = (found[-1][0], _last_row(f, call.last_row, rows, found[-2:]))
         return RowPointers(bases, found)
 
     def prefetch_rows(self, f: Function, part: TilePart, call: TileCall) -> None:

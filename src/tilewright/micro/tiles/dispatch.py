@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import NamedTuple
 
+from tilewright.ir.partial_tiles import LEAST_REPEATING, PARTIAL_HEIGHTS, REPEATING_HEIGHTS, least_rows
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import VOID, Value, int64, memory_type, zero
 from tilewright.machine.isa import Edge
@@ -28,18 +29,8 @@ from tilewright.micro.tiles.operands import (
 from tilewright.micro.tiles.signature import EntryPoint, TileSignature
 from tilewright.spec.epilogue import Epilogue
 
-#: Heights of the partial tiles. Four rows of two vectors keep both FMA pipes busy for their whole latency, so
-#: more heights would gain little, and each costs 6 ms of the first call.
-PARTIAL_HEIGHTS: tuple[int, ...] = (8, 4, 2, 1)
-
-#: Those of tiles that may compute their last row twice, and the least one that does: it and taller ones take
-#: one row less, too. So 3 and 5 to 7 rows are one tile, which reads B once
-#: (docs/decisions/073-rows-computed-twice.md).
-REPEATING_HEIGHTS: tuple[int, ...] = (8, 6, 4, 2, 1)
-LEAST_REPEATING = 4
-
-#: Those of quick code, whose tiles of whole height have whole columns only. Edges take up to four times as
-#: long, and the tiles a fifth of the time to compile.
+#: Partial heights of quick code, whose tiles of whole height have whole columns only. Edges take up to four
+#: times as long, and the tiles a fifth of the time to compile.
 QUICK_HEIGHTS: tuple[int, ...] = (1,)
 
 #: The steps of an epilogue, by name: products need not import the functions.
@@ -111,9 +102,9 @@ class Dispatch:
             *((unit,) if unit > max(PARTIAL_HEIGHTS) and unit < self.tile.mr else ()),
         )
 
-    def _repeats(self, height: int) -> bool:
-        """Whether tiles of a height may compute their last row twice: whole ones need all registers."""
-        return self.signature.repeats and LEAST_REPEATING <= height < self.tile.mr
+    def _least_rows(self, height: int) -> int:
+        """The fewest rows that a tile of some height takes."""
+        return least_rows(height, self.tile.mr, repeats=self.signature.repeats)
 
     def _padded_height(self) -> tuple[int, ...]:
         """The height of the partial tile: one suffices, because rows beyond those of C may be computed.
@@ -267,7 +258,7 @@ class Dispatch:
                 self.isa, Epilogue(given.step for given in signature.finish), operands
             )
         partial = signature.padded and rows == self.row_variants()[-1]
-        last_row = g["last_row"] if self._repeats(rows) else None
+        last_row = g["last_row"] if self._least_rows(rows) < rows else None
         asks = signature.fetches and not (signature.apart and rows == self.tile.mr)
         return TileCall(
             columns=g["columns"],
@@ -276,14 +267,13 @@ class Dispatch:
                 g["a"],
                 _known_or(strides.a_lane, g["a_lane"]),
                 _known_or(strides.a_depth, g["a_depth"]),
-                last_row,
             ),
             b=OperandB(
                 g["b"],
                 _known_or(strides.b_depth, g["b_depth"]),
                 panels=PanelCall(self.tile.nr, int64(0)) if weights.panels else None,
             ),
-            c=OperandC(g["c"], g["c_row"], g["left"] if partial else None, last_row),
+            c=OperandC(g["c"], g["c_row"], g["left"] if partial else None),
             update=Update(g["alpha"], g["beta"]),
             carry=carry,
             groups=groups,
@@ -292,6 +282,7 @@ class Dispatch:
             padded=signature.padded,
             first_read=f.icmp("!=", g["first_read"], 0) if asks else None,
             far=signature.far,
+            last_row=last_row,
         )
 
     # --- the dispatching function -------------------------------------------------------------
@@ -346,8 +337,7 @@ class Dispatch:
             # Units of several rows compute whole operations; results beyond the last row are discarded. With
             # padded panels the smallest height takes the remaining rows.
             rest = height == min(heights) if self.signature.padded else height <= unit and unit > 1
-            least = height - self._repeats(height)
-            end = rows if rest else f.add(rows, 1 - least)
+            end = rows if rest else f.add(rows, 1 - self._least_rows(height))
             with f.carried_loop(state[0], end, int64(height), state, "height") as (_, values, advance):
                 done, a, c, *sums = values
                 left = f.sub(rows, done) if self.signature.padded else rows

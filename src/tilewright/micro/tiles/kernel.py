@@ -200,6 +200,7 @@ class MicroKernel(Chains):
         """The call for the rows from a given row on."""
         if first == 0:
             return call
+        assert call.last_row is None, "tiles that are stored in strips do not repeat rows"
         carry = call.carry
         if carry is not None:
             carry = carry._replace(sums=f.at(carry.sums, f.mul(f.mul(carry.row, self.acc.size), first)))
@@ -245,7 +246,7 @@ class MicroKernel(Chains):
         """Adds the sums of the previous blocks; stores the last block to C, the others to the sums."""
         size, row_bytes = self.acc.size, f.mul(carry.row, self.acc.size)
         places = [
-            f.at(f.at(carry.sums, f.mul(row_bytes, call.c.number(row, part.rows))), before * size)
+            f.at(f.at(carry.sums, f.mul(row_bytes, call.row(row, part.rows))), before * size)
             for row in range(part.rows)
             for before in (sum(part.widths[:v]) for v in range(len(part.widths)))
         ]
@@ -278,7 +279,7 @@ class MicroKernel(Chains):
     def _rows_of_c(self, f: Function, part: TilePart, call: TileCall) -> list[Value]:
         row_bytes = f.mul(call.c.row, self.c.size)
         if call.c.rows is None:
-            rows = (call.c.number(row, part.rows) for row in range(part.rows))
+            rows = (call.row(row, part.rows) for row in range(part.rows))
             return [f.at(call.c.pointer, f.mul(row_bytes, row)) for row in rows]
         last = f.sub(call.c.rows, 1)
         held = [int64(0), *(f.minimum(int64(row), last) for row in range(1, part.rows))]

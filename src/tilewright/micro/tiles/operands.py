@@ -38,17 +38,11 @@ class Source(NamedTuple):
 
 
 class OperandA(NamedTuple):
-    """A: its first element, and the distance between rows and between steps of the depth.
-
-    Attributes
-    ----------
-    last : the number of the last row, which may be that of the row before; None: as many as the tile has.
-    """
+    """A: its first element, and the distance between rows and between steps of the depth."""
 
     pointer: Value
     lane: Value
     depth: Value
-    last: Value | None = None
 
 
 class PanelCall(NamedTuple):
@@ -80,17 +74,11 @@ class OperandC(NamedTuple):
     ----------
     rows : rows that C has, where a tile computes more; those of A beyond repeat the last one and are stored
         in its place.
-    last : as of `OperandA`.
     """
 
     pointer: Value
     row: Value
     rows: Value | None = None
-    last: Value | None = None
-
-    def number(self, row: int, rows: int) -> Value | int:
-        """The number in memory of one of the rows that a tile computes."""
-        return row if self.last is None or row < rows - 1 else self.last
 
 
 class Update(NamedTuple):
@@ -196,6 +184,7 @@ class TileCall(NamedTuple):
     first_read : whether the tile is the first to read its rows of B, which it then prefetches; None if it
         never does.
     far : rows of B are prefetched in any case.
+    last_row : the number of the last row, which may be that of the row before; None: as many as a tile has.
     """
 
     columns: Value
@@ -213,6 +202,11 @@ class TileCall(NamedTuple):
     most_depth: int | None = None
     first_read: Value | None = None
     far: bool = False
+    last_row: Value | None = None
+
+    def row(self, number: int, rows: int) -> Value | int:
+        """The number in memory of one of the rows that a tile computes."""
+        return number if self.last_row is None or number < rows - 1 else self.last_row
 
     def moved(self, a: Value, b: Value) -> TileCall:
         """The same call on A and B at other addresses."""

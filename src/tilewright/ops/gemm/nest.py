@@ -164,10 +164,11 @@ def _fetched_b(nest: Nest, limits: InPlaceLimits) -> Iterator[tuple[tuple[Compar
     spread = _rows_of_b(nest, limits, Relation.LT, QUARTER)
     rows = Compare(Relation.LE, sizes.m, Constant(limits.late_rows))
     few = (rows, *_deep(limits))
-    some: tuple[Compare, ...] = ()
+    rows_of_slice: tuple[Compare, ...] = ()
     if limits.slice_rows:
-        some = (Compare(Relation.LE, sizes.m, Constant(limits.slice_rows)),)
-    slices = {limits.late_slice: few, limits.fetched_slice: some}  # the same slice once, for any rows
+        rows_of_slice = (Compare(Relation.LE, sizes.m, Constant(limits.slice_rows)),)
+    # The same slice once, for any rows.
+    slices = {limits.late_slice: few, limits.fetched_slice: rows_of_slice}
     for most, others in slices.items():
         if most:
             held = Compare(Relation.LE, sizes.n * Name("kc"), Constant(most))

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.calls.operands import Array
+from tilewright.ir.partial_tiles import PARTIAL_HEIGHTS
 from tilewright.ir.primitives.tables import NO_STEP
-from tilewright.micro.tiles.dispatch import PARTIAL_HEIGHTS
 from tilewright.spec.axes import StridedAxis, fused_axes
 
 #: Extra time of a register tile whose part of C has no constant steps, in depths. It is stored in a buffer
