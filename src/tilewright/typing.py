@@ -116,7 +116,7 @@ LayoutName: TypeAlias = Literal["row", "col", "strided", "packed"]
 #: How the operands of a product are read: in place, or packed first.
 StrategyName: TypeAlias = Literal["auto", "tiling", "packing"]
 #: How the matrices of a batch reduction are found: by a stride, or by their addresses.
-BatchModeName: TypeAlias = Literal["stride", "address"]
+BatchModeName: TypeAlias = Literal["stride", "address", "ahead"]
 #: Schedules of attention.
 ScheduleName: TypeAlias = Literal["blocks", "decode"]
 #: Functions of rows.

@@ -215,7 +215,7 @@ def test_fixed_batch_function(dtype: DType, steps: tuple[int, int, int]) -> None
         walk = Walk(dtype, steps, count)
         expected = walk.expected(1, 0)
         with pool().team(threads) as team:
-            rest = (K, N, N, team if threads > 1 else None)
+            rest = (K, N, N, 0, 0, team if threads > 1 else None)
             fixed_batch_function()(kernel.address, count, *walk.in_bytes, *walk.pointers, *rest)
         np.testing.assert_array_equal(walk.stacks[2], expected, f"{count, threads}")
 

@@ -87,6 +87,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"beta": float("nan")}, InvalidChoice, "beta is nan"),
     ({"batch": "pointer"}, InvalidChoice, "batch is 'pointer'"),
     ({"batch": None}, InvalidChoice, "batch is None"),
+    ({"batch": "ahead"}, InvalidChoice, "batch is ahead.* stride, address, where count is not 1"),
 ]
 
 

@@ -19,7 +19,7 @@ from tilewright.machine.machine import CACHE_LINE
 from tilewright.macro.work import TASK_WORK
 from tilewright.preparing import once
 from tilewright.spec.dtype import ACCUMULATORS, DType
-from tilewright.spec.problem import PRODUCT_SIZES
+from tilewright.spec.problem import FIXED_STRIDES, PRODUCT_SIZES
 from tilewright.threads.pool import TEAM_WORK
 
 _OPERANDS = ("a", "b", "c")
@@ -76,8 +76,8 @@ def _emit(acc: DType | None, vectors: int) -> str:
     machine, name = host_machine(), _name(acc, vectors)
     module = Module(name, machine.triple, data_layout(machine))
     if acc is None:
-        leading = [(f"ld_{operand}", INT64) for operand in _OPERANDS]
-        _Batch(module, name, leading, whole=False).emit()
+        strides = [(stride, INT64) for stride in FIXED_STRIDES]
+        _Batch(module, name, strides, whole=False).emit()
     else:
         scalar = element_type(acc)
         given = [(f"vector{number}", POINTER) for number in range(vectors)]
@@ -184,8 +184,7 @@ class _Batch:
         """The products from `begin` to `end`; after each one the team `asked` may cancel the rest."""
         first = [f.at(g[name], f.mul(begin, g[f"step_{name}"])) for name in _OPERANDS]
         rest = [g[name] for name, _ in self.rest]
-        # Kernels of hardcoded sizes end with the strides of a batch reduction, which has one matrix here.
-        rest += [int64(0), int64(0)] if scratch is None else [scratch, team]
+        rest += [] if scratch is None else [scratch, team]
         with f.carried_loop(begin, end, int64(1), first, "batch") as (number, pointers, advance):
             self.prefetch(f, pointers[-1], f.icmp("<", f.add(number, 1), end), g["step_c"])
             f.call(Callee(VOID, g["kernel"].text), [*pointers, *rest])
@@ -248,8 +247,9 @@ def batch_function(acc: DType, vectors: int = 0) -> Any:
 @once
 def fixed_batch_function() -> Any:
     """The compiled loop over a kernel of hardcoded sizes, for every element type."""
-    kinds: list[Any] = [CodeAddress] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 3
-    return _code(None, 0).function(_name(None, 0), [*kinds, ctypes.c_void_p])
+    kinds: list[Any] = [CodeAddress] + [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 3
+    kinds += [ctypes.c_int64] * len(FIXED_STRIDES) + [ctypes.c_void_p]
+    return _code(None, 0).function(_name(None, 0), kinds)
 
 
 def outer_offsets(axes: Sequence[BatchAxis]) -> Iterator[tuple[int, ...]]:

@@ -15,8 +15,9 @@ from tilewright.installation.rows import BLAS_LETTERS, LETTERS, PRODUCTS, Produc
 from tilewright.installation.state import state
 from tilewright.installation.thresholds import MOST_JOINED, NEVER, ShapeThresholds, least_work, shapes_of
 from tilewright.ops.explain import installed_functions
+from tilewright.ops.gemm.kernel import exact_fit
 from tilewright.ops.gemm.operands import product_types
-from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, ExactSizeKey, fit
+from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, ExactSizeKey
 from tilewright.ops.matmul.explain import explain_matmul
 
 _SMALL = "NumPy's own: a small product, or a layout that it does better"
@@ -104,9 +105,11 @@ def _exact_shape(product: ProductUfunc, sizes: _Sizes, a: Any, b: Any, dtype: An
     one_product = sizes.batch > 1 and sizes.one_b
     if product.name != "matmul" or one_product or min(a.ndim, b.ndim) < 2 or 0 in (*a.shape, *b.shape):
         return None
-    first, second = (one[(0,) * (one.ndim - 2)].astype(dtype, copy=False) for one in (a, b))
-    result = np.empty((sizes.rows, sizes.columns), dtype)
-    found = fit(first, second, result, product_types(dtype, dtype, dtype).a, row.exact)
+    one_type = product_types(dtype, dtype, dtype).a
+    a, b = (one.astype(dtype, copy=False) for one in (a, b))
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    result = np.empty((*batch, sizes.rows, sizes.columns), dtype)
+    found = exact_fit(a, b, result, one_type, row.exact, row.ahead)
     return None if found is None else found.shape
 
 

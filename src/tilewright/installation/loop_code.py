@@ -128,9 +128,9 @@ class _Loop(Entry):
         matrices = transposed_if(self, better_transposed(self, a, c, turns), a, b, c)
         several = self.icmp(">", matrices[2].batch, 1)
         taken = self.is_taken(before, matrices)
-        code, leading = self.find_exact(matrices, self.or_(taken, several))
+        code, strides = self.find_exact(matrices, self.or_(taken, several))
         self.require(self.or_(taken, self.and_(several, self.not_(self.is_null(code)))))
-        self.compute(matrices, run, code, leading)
+        self.compute(matrices, run, code, strides)
         self.count(LoopRow.taken)
         self.ret()
         self.place(self.fallback)
@@ -284,7 +284,7 @@ class _Loop(Entry):
         matrices: tuple[MatrixValues, MatrixValues, MatrixValues],
         run: Callee,
         code: Value,
-        leading: tuple[Value, ...],
+        strides: tuple[Value, ...],
     ) -> None:
         """Computes a batch, by the kernel of exact sizes if there is one.
 
@@ -299,20 +299,20 @@ class _Loop(Entry):
                     with of_any_size:
                         multiply(self, self.row, matrices, scratch, given)
                     with exact:
-                        run_products(self, code, matrices, leading, given)
+                        run_products(self, code, matrices, strides, given)
                 found = self.or_(take_errors(self), self.word(of_tasks))
             self.restore_errors(before, found, matrices, scratch)
 
     def find_exact(
         self, matrices: tuple[MatrixValues, MatrixValues, MatrixValues], counted: Value
     ) -> tuple[Value, tuple[Value, ...]]:
-        """The kernel of exact sizes for a shape, else null; and leading dimensions.
+        """The kernel of exact sizes for a shape, else null; and what it takes besides pointers.
 
         Products without one are counted on a condition; the one that makes its shape wanted waits for the
         kernel.
         """
         row, table = self.row, self.table
-        shape = exact_shape(self, self.word(row, LoopRow.number), self.word(row, LoopRow.exact), matrices)
+        shape = exact_shape(self, row, matrices)
 
         def place(field: Any, kind: type[ctypes.Structure]) -> Value:
             return self.at(self.at(table, field.offset), self.mul(shape.slot, ctypes.sizeof(kind)))
@@ -329,7 +329,7 @@ class _Loop(Entry):
             self.put(table, LoopTable.wanted, shape.key)
             self.ask(SupplyRequest.EXACT_SIZES)
         found = self.and_(shape.fits, self.icmp("==", key_there(), shape.key))
-        return self.select(found, self.pointer(entry, ExactKernel.code), null()), shape.leading
+        return self.select(found, self.pointer(entry, ExactKernel.code), null()), shape.strides
 
     def restore_errors(
         self, before: Value, found: Value, matrices: tuple[MatrixValues, ...], scratch: Value

@@ -108,7 +108,7 @@ class Supplier:
             make_loop(None)  # for batches of kernels of exact sizes
             made = row_of(kernel, (dtype,) * 3)
             self.kept += [kernel, dtype]
-            for name in ("acc", "number", "exact", "turns", "scratch_step", "scratch_parts"):
+            for name in ("acc", "number", "exact", "ahead", "turns", "scratch_step", "scratch_parts"):
                 setattr(row, name, getattr(made, name))
             row.code = made.code  # last: who finds it calls the kernel
 

@@ -271,9 +271,10 @@ class TileMatmul:
     Sums go depth by depth, except those of dot products (see `TileForm`). With `carry`, sums of several depth
     blocks are collected before alpha and beta apply. With `stored`, B is stored as words. With `groups`, the
     sum is that of Σ_g scale_g · Σ_p, group by group. With `finish`, steps follow on the value that is stored.
-    Before the depth ends C, or `fetched` in its place, is prefetched. With `padded`, A and B have all rows
-    and columns of the tile: those beyond `rows` and `columns` repeat the last ones. `sums` is the type of the
-    sums where it is wider than products of A and B have by default.
+    Before the depth ends C, or `fetched` in its place, is prefetched. With `ahead`, tiles of known sizes also
+    prefetch what is read later, in each step of the depth a column of `ahead`. With `padded`, A and B have
+    all rows and columns of the tile: those beyond `rows` and `columns` repeat the last ones. `sums` is the
+    type of the sums where it is wider than products of A and B have by default.
     """
 
     c: Slice
@@ -292,6 +293,7 @@ class TileMatmul:
     groups: Groups | None = None
     finish: Finish | None = None
     fetched: Slice | None = None
+    ahead: Slice | None = None
     padded: bool = False
     sums: DType | None = None
 

@@ -221,6 +221,7 @@ class _Parser:
             carry = Carry(sums, line.name())
         weights = line.stored(), line.groups()
         fetched = line.slice() if line.take("fetch") else None
+        ahead = line.slice() if line.take("ahead") else None
         padded = bool(line.take("padded"))
         acc = line.dtype() if line.take("sums") else None
         finish = line.finish()
@@ -230,6 +231,7 @@ class _Parser:
             *(c, a, b, *sizes, tile, alpha, beta, batch, form, carry, *weights),
             finish=finish,
             fetched=fetched,
+            ahead=ahead,
             padded=padded,
             sums=acc,
         )

@@ -185,6 +185,7 @@ def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
     carry = "" if node.carry is None else f" carry {_print_slice(node.carry.sums)} over {node.carry.axis}"
     weights = _print_stored(node.stored) + _print_groups(node.groups)
     fetched = "" if node.fetched is None else f" fetch {_print_slice(node.fetched)}"
+    fetched += "" if node.ahead is None else f" ahead {_print_slice(node.ahead)}"
     padded = " padded" if node.padded else ""
     sums = "" if node.sums is None else f" sums {node.sums}"
     sizes_text = f"rows {rows} columns {columns} depth {depth}"

@@ -237,7 +237,7 @@ class _Verifier:
 
     def matmul(self, node: TileMatmul, scope: frozenset[str], axes: frozenset[str]) -> None:
         where = f"matmul {node.c.buffer}"
-        for window in (node.c, node.a, node.b, *((node.fetched,) if node.fetched else ())):
+        for window in filter(None, (node.c, node.a, node.b, node.fetched, node.ahead)):
             self.slice(window, scope, where)
         for part in (node.rows, node.columns, node.depth):
             self.expression(part, scope, where)

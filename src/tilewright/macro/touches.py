@@ -47,7 +47,7 @@ _EXTENTS = (
 _WRITTEN = ("to", "out", "scores", "weights", "gradients", "row_max", "row_sum", "to_max", "to_sum", "kept")
 _READ = {"SumValues": ("weights",), "Normalise": ("row_max", "row_sum"), "Keep": ("weights",)}
 #: Windows that are prefetched for others to read.
-_AHEAD = ("fetched",)
+_AHEAD = ("fetched", "ahead")
 #: Windows of one number for each row.
 _NUMBERS = ("row_max", "row_sum", "to_max", "to_sum", "other_max", "other_sum", "lse", "delta", "indices")
 

@@ -21,6 +21,8 @@ MAX_ELEMENTS = MAX_SIZE // 16
 
 #: Run-time parameters of every GEMM program, in the order of its C signature.
 PRODUCT_SIZES = ("m", "n", "k", "rs_a", "cs_a", "rs_b", "cs_b", "rs_c", "cs_c")
+#: Those of kernels of hardcoded sizes (Breuer, tnzr.compile, Listing 7.2.1), all in elements.
+FIXED_STRIDES = ("ld_a", "ld_b", "ld_c", "br_stride_a", "br_stride_b")
 
 
 class Layout(Enum):

@@ -21,14 +21,16 @@ from tilewright.llvm.quick import quick_code
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
 from tilewright.ops.gemm import kernel as gemm
 from tilewright.ops.gemm.exact_sizes import SLOT_BITS, ExactTable, exact_table, key_of, shape_of, slot_number
-from tilewright.ops.gemm.small_products import LARGEST_SIDE, PRODUCTS_TO_REPAY, ExactSizeKey, Specials
+from tilewright.ops.gemm.small_products import LARGEST_SIDE, NEVER, PRODUCTS_TO_REPAY, ExactSizeKey, Specials
 from tilewright.preparing import preparing
+from tilewright.spec.dtype import F32, F64
 
 needs_native = pytest.mark.skipif(not native_entry_possible(), reason="the entry is not native here")
 
 sides = st.integers(1, LARGEST_SIDE)
 layouts = st.sampled_from(["row", "col"])
-shapes = st.builds(ExactSizeKey, sides, sides, sides, st.sampled_from(["f32", "f64"]), layouts, layouts)
+types = st.sampled_from(["f32", "f64"])
+shapes = st.builds(ExactSizeKey, sides, sides, sides, types, layouts, layouts, st.booleans())
 
 
 @given(shapes, shapes)
@@ -154,6 +156,35 @@ def test_bits_before_and_after(
         assert same_bits(out, before)
     assert compiled == [size]
     assert exact_table().table.slots[slot_number(key_of(_shape(size, dtype)))].code
+
+
+@needs_native
+@pytest.mark.parametrize("orders", ["CC", "FC", "CF"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_batches_beyond_the_cache(dtype: type, orders: str, compiled: list[tuple[int, int, int]]) -> None:
+    """They have kernels of their own on some cores; machine code and Python look for the same."""
+    kernel, (m, n, k) = gemm.matmul_kernel(F32 if dtype is np.float32 else F64), (40, 52, 44)
+    cache = kernel.ahead_from
+    each = (m * k + k * n + m * n) * np.dtype(dtype).itemsize
+    count = 2 + min(cache, kernel.machine.l2.size) // each
+    a, b = (
+        rough((count, *shape), dtype, seed) if order == "C" else rough((count, *shape[::-1]), dtype, seed).mT
+        for seed, (shape, order) in enumerate(zip(((m, k), (k, n)), orders, strict=True))
+    )
+    out: Array = np.empty((count, m, n), dtype)
+    ahead = cache < NEVER and orders[1] == "C"
+    found = gemm.exact_fit(a, b, out, kernel.types.a, kernel.largest_exact, cache)
+    assert found is not None
+    assert found.shape.ahead is ahead
+    expected = np.array([tw.matmul(x, y) for x, y in zip(a, b, strict=True)])
+    for _ in range(-(-PRODUCTS_TO_REPAY // count) + 1):
+        tw.matmul(a, b, out=out)
+    assert same_bits(out, expected)
+    assert exact_table().table.slots[slot_number(key_of(found.shape))].code
+    notes = tw.explain(tw.matmul, a, b).notes
+    assert any("prefetches the next product" in note for note in notes) is ahead
+    few = a[: count // 4], b[: count // 4]
+    assert same_bits(tw.matmul(*few), expected[: count // 4]), "a batch that fits"
 
 
 def _shape(size: tuple[int, int, int], dtype: type, a: str = "row", b: str = "row") -> ExactSizeKey:

@@ -18,7 +18,7 @@ from tilewright.machine.isa import Isa
 from tilewright.machine.isa_rows import AVX512
 from tilewright.macro.blocking import choose_blocking
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
-from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.ops.gemm import call as arrays
 from tilewright.ops.gemm import kernel as gemm
 from tilewright.ops.gemm import small_products as special
@@ -26,10 +26,13 @@ from tilewright.ops.gemm.small_products import (
     LARGEST_SIDE,
     MOST_COUNTED,
     MOST_KERNELS,
+    NEVER,
     PRODUCTS_TO_REPAY,
+    BatchSteps,
     ExactSizeKey,
     Fit,
     Specials,
+    ahead_from,
     fit,
     largest_exact,
 )
@@ -110,8 +113,8 @@ def test_rows_that_share_memory_do_not_fit(which: int) -> None:
         ((1, 2, 1), True),
         ((64, 64, 64), True),
         ((65, 64, 64), False),
-        ((LARGEST_SIDE, 16, LARGEST_SIDE), True),
-        ((LARGEST_SIDE, 17, LARGEST_SIDE), False),
+        ((LARGEST_SIDE, 4, LARGEST_SIDE), True),
+        ((LARGEST_SIDE, 5, LARGEST_SIDE), False),
         ((1, LARGEST_SIDE, LARGEST_SIDE), True),
         ((LARGEST_SIDE + 1, 2, 2), False),
         ((2, LARGEST_SIDE + 1, 2), False),
@@ -135,6 +138,40 @@ def test_how_large_they_get(isa: Isa, dtype: DType, largest: int) -> None:
     for rows in (most, most + 1):
         a, b, c = operands(rows, 50, 50)
         assert (fit(a, b, c, F32, largest) is not None) is (rows == most)
+
+
+def test_which_prefetch_the_next_product() -> None:
+    """Dense matrices with B in rows, whatever the work; others as if nobody had asked."""
+    a, b, c = operands(100, 90, 80)
+    assert fit(a, b, c, F32) is None
+    found = fit(a, b, c, F32, ahead=True)
+    assert found == Fit(ExactSizeKey(100, 90, 80, "f32", "row", "row", ahead=True), (80, 90, 90))
+    assert found.shape.problem().batch is BatchMode.AHEAD
+    assert fit(np.asfortranarray(a), b, c, F32, ahead=True) is not None
+    assert fit(a, np.asfortranarray(b), c, F32, ahead=True) is None
+    for number in range(3):
+        gaps = [cut(one) if index == number else one for index, one in enumerate((a, b, c))]
+        assert fit(gaps[0], gaps[1], gaps[2], F32, ahead=True) is None
+        small = [cut(one) if index == number else one for index, one in enumerate(operands())]
+        assert fit(small[0], small[1], small[2], F32, ahead=True) == fit(small[0], small[1], small[2], F32)
+
+
+def test_batches_beyond_a_cache() -> None:
+    """Larger than the cache, of products that take a quarter at most."""
+    cache = 1 << 20
+    assert BatchSteps(5, (cache // 8, 0, cache // 8)).is_beyond(cache)
+    assert not BatchSteps(4, (cache // 8, 0, cache // 8)).is_beyond(cache), "it fits"
+    assert not BatchSteps(99, (cache // 8, 1, cache // 8)).is_beyond(cache), "two products do not"
+    assert not BatchSteps(10**6, (-64, -64, -64)).is_beyond(cache), "backwards"
+    assert not BatchSteps(10**6, (64, 64, 64)).is_beyond(NEVER)
+
+
+@pytest.mark.parametrize(("name", "late"), [("sapphirerapids", True), ("znver5", False), ("znver4", False)])
+def test_cores_that_prefetch_products(name: str, late: bool) -> None:
+    machine = find_machine(name)
+    blocking = choose_blocking(machine, machine.isa.tile(F32))
+    found = ahead_from(machine, machine.isa.tile(F32), blocking.mr, blocking.nr)
+    assert found == (machine.l2.size if late else NEVER)
 
 
 @pytest.mark.parametrize("name", targets())

@@ -28,6 +28,7 @@ from tilewright.micro.tiles.epilogue import ColumnAccess, EpilogueKernel, StepAc
 from tilewright.micro.tiles.generic import GenericKernel
 from tilewright.micro.tiles.kernel import MicroKernel
 from tilewright.micro.tiles.operands import (
+    Ahead,
     BatchCall,
     GroupCall,
     KeptSums,
@@ -284,6 +285,7 @@ def _inline(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         groups=_groups(node, scope),
         # With a long depth, C arrives while the last of it is multiplied.
         prefetch=Prefetch(c.pointer, c.row, kernel.c.size) if depth.known is None else None,
+        ahead=_ahead(node, scope),
         carry=_carry(node, scope),
         first_read=None if first_read is None else scope.f.icmp("!=", first_read, 0),
         most_depth=upper_bound(node.depth),
@@ -291,6 +293,15 @@ def _inline(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
     if node.carry is None:  # else C is added once, together with the last sums
         call = call._replace(update=_update(node, kernel, call, scope))
     kernel.emit_inline(scope.f, rows.known, columns.known, call)
+
+
+def _ahead(node: TileMatmul, scope: Scope) -> Ahead | None:
+    """What the steps of a tile prefetch."""
+    if node.ahead is None:
+        return None
+    window = scope.window(node.ahead)
+    assert window.column.known is not None
+    return Ahead(window.pointer, window.column.known * scope.dtype(node.ahead.buffer).size)
 
 
 def _panels(node: TileMatmul, scope: Scope) -> PanelCall | None:

@@ -30,6 +30,11 @@ CROWDED_CYCLES_AHEAD = 960
 #: At most so many rows ahead: three lines of each are a third of an L1 of 48 KiB.
 ROWS_AHEAD = 80
 
+#: What is read after the tile is prefetched by one line of each pair. Cores on which tiles do so fetch the
+#: other one with it: Intel 64 and IA-32 Architectures Optimization Reference Manual, "Data Prefetching", on
+#: the spatial prefetcher.
+FETCHED_TOGETHER = 2 * CACHE_LINE
+
 #: LLVM's localities of a prefetch.
 L1, L2 = 3, 2
 
@@ -185,7 +190,10 @@ class DepthLoops(ABC):
         self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None]
     ) -> _DepthLoop:
         fetch = self.fetch_of(f, part, call)
-        return _DepthLoop(f, part, call, self._row_pointers(f, call, part.rows), masks, fetch)
+        pointers = self._row_pointers(f, call, part.rows)
+        if call.ahead is not None:
+            pointers.bases.append(call.ahead.pointer)
+        return _DepthLoop(f, part, call, pointers, masks, fetch)
 
     def _unroll(self, part: TilePart, depth: int) -> int:
         """Depths unrolled per iteration; one if few registers are free for early loads."""
@@ -245,9 +253,11 @@ class DepthLoops(ABC):
     def _separate(self, walk: _DepthLoop, state: list[Value]) -> list[Value]:
         """Pointers at the start of an iteration, where A has several: LLVM must not merge them.
 
-        It would make them one pointer and as many offsets as a tile has rows, most of them on the stack.
+        It would make them one pointer and as many offsets as a tile has rows, most of them on the stack. Of a
+        known depth it would do the opposite with one pointer: a pointer for each row.
         """
-        return state if len(walk.pointers.bases) == 1 else self._hidden(walk, state)
+        several = len(walk.pointers.bases) > 1 or walk.call.depth.known is not None
+        return self._hidden(walk, state) if several else state
 
     @staticmethod
     def _hidden(walk: _DepthLoop, state: list[Value]) -> list[Value]:
@@ -288,7 +298,13 @@ class DepthLoops(ABC):
             self._prefetch_b(walk, walk.fetch, b)
         following = self.depth_step(f, walk.part, rows, b, walk.masks, acc, fresh=walk.call.update.added)
         a_bytes, b_bytes = self.step_bytes(f, walk.call)
-        return [*(f.at(base, a_bytes) for base in bases), f.at(b, b_bytes), *following]
+        moves = [a_bytes] * groups
+        if walk.call.ahead is not None:
+            step = walk.call.ahead.step
+            moves[-1] = int64(step)
+            for line in range(0, step, FETCHED_TOGETHER):
+                f.prefetch(f.at(bases[-1], line), write=False, locality=L2)
+        return [*map(f.at, bases, moves), f.at(b, b_bytes), *following]
 
     def fetches(self, fmas: int) -> bool:
         """Whether tiles of so many multiply-adds a step have time to prefetch a row of B."""

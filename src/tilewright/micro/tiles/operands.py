@@ -106,6 +106,13 @@ class Prefetch(NamedTuple):
     size: int
 
 
+class Ahead(NamedTuple):
+    """What steps of a known depth prefetch: the first one's place, and bytes from one step to the next."""
+
+    pointer: Value
+    step: int
+
+
 class BatchCall(NamedTuple):
     """A batch of products: how many, the steps in elements; or arrays of pointers in place of A and B."""
 
@@ -178,6 +185,7 @@ class TileCall(NamedTuple):
     carry : sums are kept outside of C between depth blocks.
     groups : sums of groups of depths are scaled.
     prefetch : rows to fetch before the depth ends: C, or what is read next.
+    ahead : what each step of a known depth prefetches besides.
     steps : an epilogue on the values that are stored.
     padded : B has all columns of the tile.
     most_depth : a bound of the depth, if it is known to have one.
@@ -197,6 +205,7 @@ class TileCall(NamedTuple):
     carry: KeptSums | None = None
     groups: GroupCall | None = None
     prefetch: Prefetch | None = None
+    ahead: Ahead | None = None
     steps: TileSteps | None = None
     padded: bool = False
     most_depth: int | None = None

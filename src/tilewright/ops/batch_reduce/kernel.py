@@ -23,7 +23,8 @@ class BatchReduceKernel(ArrayKernel):
     The C function at `address` has the signature of scalable.uni-jena.de/opt/pbtc, Listing 7.2.1:
     ``void(const void *a, const void *b, void *c, int64_t ld_a, int64_t ld_b, int64_t ld_c,
     int64_t br_stride_a, int64_t br_stride_b)``, leading dimensions and strides in elements. With
-    batch="address", a and b are arrays of `count` pointers, and the batch strides are not read.
+    batch="address", a and b are arrays of `count` pointers, and the batch strides are not read; with
+    batch="ahead", they lead to the next product. Arrays are one product, which has no next one.
     """
 
     problem: BatchReduceGemm
@@ -64,7 +65,7 @@ class BatchReduceKernel(ArrayKernel):
         """The matrices of one input, each checked."""
         if isinstance(arrays, np.ndarray) and arrays.ndim == 2 and self.problem.count == 1:
             arrays = [arrays]
-        if self.problem.batch is BatchMode.STRIDE and not isinstance(arrays, (np.ndarray, list)):
+        if self.problem.batch is not BatchMode.ADDRESS and not isinstance(arrays, (np.ndarray, list)):
             self._refuse(operand, "type", type(arrays).__name__, "numpy.ndarray")
         single = isinstance(arrays, np.ndarray) and arrays.ndim == 0
         if single or not isinstance(arrays, (np.ndarray, Sequence)):

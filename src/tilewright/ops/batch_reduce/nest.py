@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 from tilewright.ir.expressions import AnyOf, Constant, Expression, FirstElse, Name, Scalar, ScalarValue
@@ -28,14 +29,12 @@ from tilewright.ir.separate import at_last
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import Cover, choose_cover
+from tilewright.ops.batch_reduce.ahead import NextMatrix, TileRun, share_tiles
 from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.records import dataclass
 from tilewright.spec.dtype import DType
 from tilewright.spec.parts import Parts
-from tilewright.spec.problem import Layout, ProductTypes
-
-#: Run-time parameters behind the three pointers, in the order of Breuer, tnzr.compile, Listing 7.2.1.
-SIZES = ("ld_a", "ld_b", "ld_c", "br_stride_a", "br_stride_b")
+from tilewright.spec.problem import FIXED_STRIDES, Layout, ProductTypes
 
 #: A micro-panel that must be transposed is stored in the frame; threads have stacks of 512 KiB and more.
 LOCAL_PANEL_BYTES = 128 << 10
@@ -72,6 +71,7 @@ class TileProduct:
     types : element types; either input may be A.
     beta : 1 adds to C, 0 replaces it.
     addresses : the inputs are arrays of pointers.
+    ahead : tiles prefetch the next product.
     steps : operations applied to sums before they are stored.
     """
 
@@ -85,6 +85,7 @@ class TileProduct:
     types: ProductTypes
     beta: int = 0
     addresses: bool = False
+    ahead: bool = False
     steps: tuple[Applied, ...] = ()
 
     def instruction(self, isa: Isa) -> TileFma:
@@ -137,6 +138,7 @@ def _product(problem: BatchReduceGemm) -> TileProduct:
         types=problem.types,
         beta=problem.beta,
         addresses=problem.batch is BatchMode.ADDRESS,
+        ahead=problem.batch is BatchMode.AHEAD,
     )
 
 
@@ -162,7 +164,12 @@ def _over(
     return tuple(found)
 
 
-def _tile(product: TileProduct, place: tuple[Expression, Expression], size: tuple[int, int]) -> TileMatmul:
+def _tile(
+    product: TileProduct,
+    place: tuple[Expression, Expression],
+    size: tuple[int, int],
+    ahead: Slice | None = None,
+) -> TileMatmul:
     """One register tile at (row, column), both operands in place, the whole batch in registers."""
     row, column = place
     rows, columns = size
@@ -187,6 +194,7 @@ def _tile(product: TileProduct, place: tuple[Expression, Expression], size: tupl
         beta=Scalar(float(product.beta)),
         batch=batch,
         finish=Finish(product.steps) if product.steps else None,
+        ahead=ahead,
     )
 
 
@@ -208,7 +216,42 @@ def _stored(product: TileProduct, node: TileMatmul, last: AnyOf | None = None) -
     return (kept, store if last is None else If(last, (store,)))
 
 
+def _ahead(product: TileProduct, cover: Cover) -> tuple[Statement, ...]:
+    """The tiles of `_direct`, which prefetch the next product while they compute.
+
+    Its matrices are taken to be without gaps, and its C to follow this one.
+    """
+    x, y, c = product.broadcast, product.vector, product.c
+    m, n, k = product.rows, product.columns, product.depth
+    # First what the first tile reads whole, last what it writes when it ends.
+    following = (
+        NextMatrix(y.name, y.step, n * k, y.dtype.size),
+        NextMatrix(x.name, x.step, m * k, x.dtype.size),
+        NextMatrix(c.buffer, c.strides[0] * m, m * n, product.types.c.size),
+    )
+    shares = share_tiles(following, cover.heights, cover.widths, k)
+
+    def tile(row: TileRun, column: TileRun, i: Expression, j: Expression) -> tuple[Statement, ...]:
+        place = (i * row.size + row.first, j * column.size + column.first)
+        size = (row.size, column.size)
+        return _stored(product, _tile(product, place, size, shares.of_tile(row, column, i, j)))
+
+    def row_tiles(column: TileRun, j: Expression) -> tuple[Statement, ...]:
+        found: list[Statement] = []
+        for number, row in enumerate(shares.rows):
+            found += row.over(f"i{number}", partial(tile, row, column, j=j))
+        return tuple(found)
+
+    found: list[Statement] = []
+    for number, column in enumerate(shares.columns):
+        found += column.over(f"j{number}", partial(row_tiles, column))
+    return tuple(found)
+
+
 def _direct(product: TileProduct, cover: Cover) -> tuple[Statement, ...]:
+    if product.ahead:
+        return _ahead(product, cover)
+
     def row_tiles(column: Expression, columns: int) -> tuple[Statement, ...]:
         return _over(
             "i",
@@ -374,7 +417,7 @@ def build_batch_reduce(problem: BatchReduceGemm, cover: Cover, machine: Machine,
     stored = (types.a, types.b, types.c.real)
     operands = [Buffer(operand, dtype, Space.ARGUMENT) for operand, dtype in zip("abc", stored, strict=True)]
     buffers = (*operands, *product_buffers(product, cover, machine.isa, Space.LOCAL))
-    return Program(name, SIZES, (), buffers, lay_product(product, cover, machine.isa))
+    return Program(name, FIXED_STRIDES, (), buffers, lay_product(product, cover, machine.isa))
 
 
 def _narrowed(cover: Cover, limit: int, lanes: int) -> Cover:

@@ -12,7 +12,7 @@ from tilewright.spec.problem import parse_types
 
 def _stem(problem: BatchReduceGemm) -> str:
     marks = "" if problem.beta else "_replace"
-    marks += "_address" if problem.batch is BatchMode.ADDRESS else ""
+    marks += "" if problem.batch is BatchMode.STRIDE else f"_{problem.batch.value}"
     sizes = f"{problem.m}x{problem.n}x{problem.k}x{problem.count}"
     return f"brgemm_{problem.types.name}_{sizes}_{layouts_text(problem)}{marks}"
 
@@ -24,8 +24,10 @@ def _formula(problem: BatchReduceGemm) -> str:
 def _meaning(state: Compilation, name: str) -> str:
     problem: BatchReduceGemm = state.problem
     if name.startswith("br_stride_"):
-        unread = problem.batch is BatchMode.ADDRESS or problem.count == 1
-        return f"from one {name[-1].upper()} to the next" + "; not read" * unread
+        one = f"from one {name[-1].upper()} to the next"
+        if problem.batch is BatchMode.AHEAD:
+            return f"{one}, which is prefetched"
+        return one + "; not read" * (problem.batch is BatchMode.ADDRESS or problem.count == 1)
     text = matrix_meaning(state, name)
     if name not in ("a", "b"):
         return text
@@ -61,7 +63,7 @@ def _of(
     b : layout of B.
     c : layout of C.
     beta : 1 adds to C, 0 replaces it.
-    batch : stride, or address: operands behind pointers.
+    batch : stride; address: operands behind pointers; or ahead: the next product is prefetched.
     """
     types = parse_types(dtype, out_dtype)
     words = {name: unchecked(word) for name, word in (("a", a), ("b", b), ("c", c), ("batch", batch))}

@@ -26,9 +26,9 @@ MAX_KERNEL_K = 2048
 
 
 class BatchMode(Enum):
-    """Addressing of a batch's operands: constant stride or arrays of pointers."""
+    """Addressing of a batch's operands: constant stride or arrays of pointers; or one product of a batch."""
 
-    STRIDE, ADDRESS = get_args(BatchModeName)
+    STRIDE, ADDRESS, AHEAD = get_args(BatchModeName)
 
 
 @dataclass(frozen=True, init=False)
@@ -45,7 +45,8 @@ class BatchReduceGemm:
     a, b, c : layouts "row" or "col"; leading dimensions are given with each call.
     beta : 1 adds to C, 0 replaces it without reading it.
     batch : "stride" (A_i is br_stride_a elements after A_(i-1)) or "address" (A and B are arrays of
-        pointers; the batch strides are then not read).
+        pointers; the batch strides are then not read); or "ahead": one product, and the batch strides lead
+        to the next one, which is prefetched: its A, B and C are taken to be without gaps, C to follow C.
 
     Raises
     ------
@@ -101,6 +102,8 @@ class BatchReduceGemm:
         for name, size, limit in zip(("m", "n", "k", "count"), (m, n, k, count), limits, strict=True):
             required = f"an integer from 1 to {limit}; use tilewright.Gemm beyond that"
             values[name] = check_integer(size, name, 1, limit, required)
+        if values["batch"] is BatchMode.AHEAD and count != 1:
+            raise InvalidChoice(name="batch", found="ahead", allowed="stride, address, where count is not 1")
         for name, layout in (("a", a), ("b", b), ("c", c)):
             values[name] = parse_choice(Layout, layout, name, (Layout.ROW, Layout.COL))
         number = as_number(beta)

@@ -8,6 +8,7 @@ through Python, which compiles it (`special.Specials`).
 from __future__ import annotations
 
 import ctypes
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.calls.batch import loop_place, make_loop
@@ -16,9 +17,10 @@ from tilewright.calls.object_code import ObjectCode
 from tilewright.calls.recipes.recipe import HASH
 from tilewright.calls.recipes.step_code import TeamRequest
 from tilewright.llvm.build import Callee
-from tilewright.llvm.values import INT64, VOID, Value, int64, null
+from tilewright.llvm.values import INT1, INT64, VOID, Value, int64, null
 from tilewright.ops.gemm.matrix_values import MatrixValues
-from tilewright.ops.gemm.small_products import LARGEST_SIDE, PRODUCTS_TO_REPAY, ExactSizeKey
+from tilewright.ops.gemm.product_code import EntryRow
+from tilewright.ops.gemm.small_products import AHEAD_SHARE, LARGEST_SIDE, PRODUCTS_TO_REPAY, ExactSizeKey
 from tilewright.preparing import once
 from tilewright.spec.dtype import GEMM_DTYPES
 from tilewright.spec.problem import Layout
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
     from tilewright.compiler.kernel import Kernel
 
 #: Bits of a size in a key; LARGEST_SIDE must fit.
-SIZE_BITS = 7
-#: Bit positions of the element type's number and of the layouts in a key.
-DTYPE_AT, A_AT, B_AT = 3 * SIZE_BITS, 3 * SIZE_BITS + 4, 3 * SIZE_BITS + 5
+SIZE_BITS = 8
+#: Bit positions in a key: the element type's number, both layouts, whether the next product is prefetched.
+DTYPE_AT, A_AT, B_AT, AHEAD_AT = (3 * SIZE_BITS + place for place in (0, 4, 5, 6))
 #: Slots of the table, a power of two: more than kernels are kept, so that few share one.
 SLOT_BITS = 10
 
@@ -62,7 +64,7 @@ def key_of(shape: ExactSizeKey) -> int:
     number = [dtype.name for dtype in GEMM_DTYPES].index(shape.dtype)
     sizes = shape.m | shape.n << SIZE_BITS | shape.k << 2 * SIZE_BITS
     column_a, column_b = (int(layout == Layout.COL.value) for layout in (shape.a, shape.b))
-    return sizes | number << DTYPE_AT | column_a << A_AT | column_b << B_AT
+    return sizes | number << DTYPE_AT | column_a << A_AT | column_b << B_AT | int(shape.ahead) << AHEAD_AT
 
 
 def shape_of(key: int) -> ExactSizeKey:
@@ -70,7 +72,7 @@ def shape_of(key: int) -> ExactSizeKey:
     m, n, k = (key >> SIZE_BITS * place & (1 << SIZE_BITS) - 1 for place in range(3))
     dtype = GEMM_DTYPES[key >> DTYPE_AT & (1 << A_AT - DTYPE_AT) - 1]
     a, b = ((Layout.COL if key >> at & 1 else Layout.ROW).value for at in (A_AT, B_AT))
-    return ExactSizeKey(m, n, k, dtype.name, a, b)
+    return ExactSizeKey(m, n, k, dtype.name, a, b, ahead=bool(key >> AHEAD_AT & 1))
 
 
 def slot_number(key: int) -> int:
@@ -125,37 +127,38 @@ class ExactShape(NamedTuple):
 
     Attributes
     ----------
-    leading : leading dimensions of a, b and c.
+    strides : what the kernel takes besides pointers (`FIXED_STRIDES`).
     """
 
     fits: Value
     key: Value
     slot: Value
-    leading: tuple[Value, ...]
+    strides: tuple[Value, ...]
 
 
 class ExactCall(NamedTuple):
-    """A product that may have a kernel: whether it has, its slot, leading dimensions of a, b and c."""
+    """A product that may have a kernel: whether it has, its slot, what the kernel takes besides pointers."""
 
     found: Value
     slot: Value
-    leading: tuple[Value, ...]
+    strides: tuple[Value, ...]
 
 
-def exact_shape(
-    f: ObjectCode, number: Value, largest: Value, matrices: tuple[MatrixValues, ...]
-) -> ExactShape:
-    """The shape of a product of the type of a number, which has so many multiply-adds at most."""
-    a, _, c = matrices
+def exact_shape(f: ObjectCode, row: Value, matrices: tuple[MatrixValues, ...]) -> ExactShape:
+    """The shape of a product of the types of an `EntryRow`; see `small_products.fit`."""
+    a, b, c = matrices
+    number, shift = f.word(row, EntryRow.number), f.word(row, EntryRow.shifts)
     work = f.mul(f.mul(a.rows, a.columns), c.columns)
-    fits, by_column, leading = f.icmp("<=", work, largest), [], []
+    fits, by_column, leading = Value(INT1, "true"), [], []
     for matrix in matrices:
         in_rows = f.and_(f.icmp("==", matrix.column, 1), f.icmp(">=", matrix.row, matrix.columns))
         in_columns = f.and_(f.icmp("==", matrix.row, 1), f.icmp(">=", matrix.column, matrix.rows))
         fits = f.and_(fits, in_rows if matrix is c else f.or_(in_rows, in_columns))
         by_column.append(f.not_(in_rows))
         leading.append(f.select(in_rows, matrix.row, matrix.column))
-    key = f.shl(number, int64(DTYPE_AT))
+    ahead = _is_ahead(f, row, matrices, by_column, leading)
+    fits = f.and_(fits, f.or_(ahead, f.icmp("<=", work, f.word(row, EntryRow.exact))))
+    key = f.or_(f.shl(number, int64(DTYPE_AT)), f.shl(f.zext(ahead, INT64), int64(AHEAD_AT)))
     # One column has an order of its own.
     for place, (size, least) in enumerate(((a.rows, 1), (c.columns, 2), (a.columns, 1))):
         fits = f.and_(fits, f.and_(f.icmp(">=", size, least), f.icmp("<=", size, LARGEST_SIDE)))
@@ -163,15 +166,37 @@ def exact_shape(
     for column, place in zip(by_column, (A_AT, B_AT), strict=False):
         key = f.or_(key, f.shl(f.zext(column, INT64), int64(place)))
     mixed = f.ashr(f.mul(key, int64(HASH)), int64(64 - SLOT_BITS))
-    return ExactShape(fits, key, f.and_(mixed, int64((1 << SLOT_BITS) - 1)), tuple(leading))
+    slot = f.and_(mixed, int64((1 << SLOT_BITS) - 1))
+    return ExactShape(fits, key, slot, (*leading, f.ashr(a.step, shift), f.ashr(b.step, shift)))
 
 
-def find_exact(f: CallEntry, number: Value, largest: Value, matrices: tuple[MatrixValues, ...]) -> ExactCall:
-    """Emit the lookup of a product of so many multiply-adds at most, which counts it if there is no kernel.
+def _is_ahead(
+    f: ObjectCode,
+    row: Value,
+    matrices: tuple[MatrixValues, ...],
+    by_column: list[Value],
+    leading: list[Value],
+) -> Value:
+    """Whether the next product of a batch is prefetched: see `BatchSteps.is_beyond` and `fit`."""
+    batch, never = matrices[2].batch, Value(INT1, "false")
+    with f.once_if(f.icmp(">", batch, 1), [never]) as (_, found):
+        cache = f.word(row, EntryRow.ahead)
+        each = reduce(f.add, (matrix.step for matrix in matrices))
+        ahead = f.and_(f.not_(by_column[1]), f.icmp(">", f.mul(each, batch), cache))
+        small = f.icmp("<=", each, f.ashr(cache, int64(AHEAD_SHARE.bit_length() - 1)))
+        for matrix, of_columns, stride in zip(matrices, by_column, leading, strict=True):
+            dense = f.select(of_columns, matrix.rows, matrix.columns)
+            small = f.and_(small, f.icmp("==", stride, dense))
+        found([f.and_(ahead, small)])
+    return found.results[0]
+
+
+def find_exact(f: CallEntry, row: Value, matrices: tuple[MatrixValues, ...]) -> ExactCall:
+    """Emit the lookup of a product of the types of a row, which counts it if there is no kernel.
 
     The product that makes its shape wanted is given up, and goes through Python.
     """
-    shape = exact_shape(f, number, largest, matrices)
+    shape = exact_shape(f, row, matrices)
     table = f.symbol("exact")
     slot = f.at(f.at(table, Table.slots.offset), f.mul(shape.slot, ctypes.sizeof(Slot)))
     same = f.and_(shape.fits, f.icmp("==", f.word(slot, Slot.key), shape.key))
@@ -182,7 +207,7 @@ def find_exact(f: CallEntry, number: Value, largest: Value, matrices: tuple[Matr
     ):
         f.put(table, Table.wanted, shape.key)
         f.jump(f.fallback)
-    return ExactCall(f.and_(same, f.not_(empty)), slot, shape.leading)
+    return ExactCall(f.and_(same, f.not_(empty)), slot, shape.strides)
 
 
 def count_products(
@@ -213,7 +238,7 @@ def run_exact(
     with f.when(long_running):
         f.python("incref", kernel)
     with f.without_gil(long_running), f.team(wish) as team:
-        run_products(f, code, matrices, call.leading, team)
+        run_products(f, code, matrices, call.strides, team)
     with f.when(long_running):
         f.python("decref", kernel)
 
@@ -222,7 +247,7 @@ def run_products(
     f: ObjectCode,
     code: Value,
     matrices: tuple[MatrixValues, ...],
-    leading: tuple[Value, ...],
+    strides: tuple[Value, ...],
     team: Value,
 ) -> None:
     """Every product of a batch by the machine code of a kernel, by a team if there is one."""
@@ -230,8 +255,8 @@ def run_products(
     pointers, steps = [matrix.data for matrix in matrices], [matrix.step for matrix in matrices]
     with f.branch(f.icmp("==", team, null())) as (alone, several):
         with alone, f.carried_loop(int64(0), batch, int64(1), pointers, "exact") as (_, places, advance):
-            f.call(Callee(VOID, code.text), [*places, *leading, int64(0), int64(0)])
+            f.call(Callee(VOID, code.text), [*places, *strides])
             advance([f.at(at, step) for at, step in zip(places, steps, strict=True)])
         with several:
             loop = f.pointer(f.symbol("loops"), 8 * loop_place(None))
-            f.call(Callee(VOID, loop.text), [code, batch, *steps, *pointers, *leading, team])
+            f.call(Callee(VOID, loop.text), [code, batch, *steps, *pointers, *strides, team])

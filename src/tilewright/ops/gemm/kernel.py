@@ -33,7 +33,16 @@ from tilewright.ops.gemm.epilogue_operands import step_matrices
 from tilewright.ops.gemm.exact_sizes import exact_table
 from tilewright.ops.gemm.matrix_values import Turns
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, Specials, fit, largest_exact
+from tilewright.ops.gemm.small_products import (
+    NEVER,
+    PRODUCTS_TO_REPAY,
+    BatchSteps,
+    Fit,
+    Specials,
+    ahead_from,
+    fit,
+    largest_exact,
+)
 from tilewright.preparing import once, once_property
 from tilewright.spec.dtype import DType
 from tilewright.spec.epilogue import Epilogue, Residual
@@ -52,6 +61,14 @@ class GemmKernel(ArrayKernel):
     def types(self) -> ProductTypes:
         """The element types of A, B and C, and that of the sums."""
         return self.problem.types
+
+    @cached_property
+    def ahead_from(self) -> int:
+        """Bytes of a batch from which kernels of exact sizes prefetch the next product."""
+        blocking, types = self.blocking, self.types
+        if self.largest_exact < 0 or types.is_complex:
+            return NEVER
+        return ahead_from(self.machine, self.machine.isa.tile(types.a), blocking.mr, blocking.nr)
 
     @cached_property
     def largest_exact(self) -> int:
@@ -175,7 +192,7 @@ class GemmKernel(ArrayKernel):
             self.run(a, b, c, alpha, beta, scratch, operands)
             return
         matrices = first_matrices(a, b, c)
-        axes = merge_axes(batch, [_batch_steps(array, len(batch)) for array in (a, b, c)])
+        axes = _batch_axes(a, b, c)
         if not axes:
             self.run(matrices[0], matrices[1], matrices[2], alpha, beta, scratch, operands)
             return
@@ -207,7 +224,10 @@ class GemmKernel(ArrayKernel):
         self, matrices: list[Array], count: int, steps: tuple[int, ...], others: list[BatchAxis]
     ) -> bool:
         """Run a batch of one small shape with its exact-size kernel, if any; the result is bit-identical."""
-        found = fit(matrices[0], matrices[1], matrices[2], self.problem.dtype, self.largest_exact)
+        ahead = BatchSteps(count, steps).is_beyond(self.ahead_from)
+        found = fit(
+            matrices[0], matrices[1], matrices[2], self.problem.dtype, self.largest_exact, ahead=ahead
+        )
         if found is None:
             return False
         products = count * math.prod(axis.length for axis in others)
@@ -217,10 +237,12 @@ class GemmKernel(ArrayKernel):
         keep(kernel)
         run, address = fixed_batch_function(), kernel.address
         pointers = [data_address(matrix) for matrix in matrices]
+        size = self.problem.dtype.size
+        strides = (*found.leading, steps[0] // size, steps[1] // size)
         with call_team(math.prod(_sizes(*matrices)[:3]) * count) as team:
             for offsets in outer_offsets(others):
                 places = (pointer + offset for pointer, offset in zip(pointers, offsets, strict=True))
-                run(address, count, *steps, *places, *found.leading, team)
+                run(address, count, *steps, *places, *strides, team)
         return True
 
     @repeated_method
@@ -260,6 +282,26 @@ class GemmKernel(ArrayKernel):
 def first_matrices(a: Array, b: Array, c: Array) -> list[Array]:
     """The first matrices of a batch."""
     return [array if array.ndim == 2 else array[(0,) * (array.ndim - 2)] for array in (a, b, c)]
+
+
+def _batch_axes(a: Array, b: Array, c: Array) -> tuple[BatchAxis, ...]:
+    """The axes of a batch, of which those that follow each other are one."""
+    batch = c.shape[:-2]
+    return merge_axes(batch, [_batch_steps(array, len(batch)) for array in (a, b, c)])
+
+
+def exact_fit(a: Array, b: Array, c: Array, dtype: DType, largest: int, cache: int) -> Fit | None:
+    """The shape of each product of a batch if a kernel of exact sizes can compute it: see `fit`.
+
+    Parameters
+    ----------
+    cache : bytes of a batch from which such kernels prefetch the next product.
+    """
+    axes = _batch_axes(a, b, c)
+    longest = max(axes, key=lambda axis: axis.length, default=BatchAxis(1, (0, 0, 0)))
+    ahead = BatchSteps(longest.length, longest.steps).is_beyond(cache)
+    one_a, one_b, one_c = first_matrices(a, b, c)
+    return fit(one_a, one_b, one_c, dtype, largest, ahead=ahead)
 
 
 def _batch_steps(array: Array, axes: int) -> list[int]:

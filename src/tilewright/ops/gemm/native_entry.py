@@ -196,7 +196,7 @@ def _emit() -> str:
     scattered = f.and_(column_major(f, c), f.icmp("==", turns, Turns.ONE_COLUMN))
     f.require(f.not_(f.and_(scattered, f.icmp(">", f.mul(c.rows, c.columns), MOST_SCATTERED))))
     matrices = transposed_if(f, better_transposed(f, a, c, turns), a, b, c)
-    exact = find_exact(f, f.word(row, EntryRow.number), f.word(row, EntryRow.exact), matrices)
+    exact = find_exact(f, row, matrices)
     work = f.mul(f.mul(f.mul(c.rows, a.columns), c.columns), c.batch)
     long_running = f.icmp(">", work, int64(GIL_THRESHOLD))
     f.spend_quick(f.add(work, f.mul(f.mul(f.mul(b.rows, b.columns), c.batch), QUICK_COPY)))

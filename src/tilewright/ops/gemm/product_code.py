@@ -33,6 +33,7 @@ class EntryRow(ctypes.Structure):
         ("acc", ctypes.c_int64),  # of alpha and beta, in the order of ACCUMULATORS
         ("number", ctypes.c_int64),  # of the element type of A in GEMM_DTYPES
         ("exact", ctypes.c_int64),  # multiply-adds up to which kernels of exact sizes serve; -1: never
+        ("ahead", ctypes.c_int64),  # bytes of a batch from which they prefetch the next product
         ("turns", ctypes.c_int64),  # one of `Turns`
         ("scratch_step", ctypes.c_int64),  # see `GemmKernel`
         ("scratch_parts", ctypes.c_int64),
@@ -50,6 +51,7 @@ def row_of(kernel: GemmKernel, dtypes: tuple[np.dtype[Any], ...]) -> EntryRow:
         ACCUMULATORS.index(types.acc),
         GEMM_DTYPES.index(types.a),
         kernel.largest_exact,
+        kernel.ahead_from,
         kernel.turns,
         kernel.scratch_step,
         kernel.scratch_parts,

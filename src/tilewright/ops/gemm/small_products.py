@@ -14,7 +14,9 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from numpy.typing import NDArray
 
 from tilewright.machine.isa import TileFma
-from tilewright.ops.batch_reduce.problem import BatchReduceGemm
+from tilewright.machine.machine import Machine
+from tilewright.macro.cost import panels_stay
+from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.preparing import preparing
 from tilewright.recorder import current
 from tilewright.spec.dtype import DTYPES, DType
@@ -28,8 +30,8 @@ Array: TypeAlias = NDArray[Any]
 PRODUCTS_TO_REPAY = 10_000
 
 #: Sizes up to which there are kernels of exact sizes. They sum every depth in order, so they give the bits of
-#: the general kernel while all depths are in one block: no core has a smaller kc for floats.
-LARGEST_SIDE = 127
+#: the general kernel while all depths are in one block and one chain: no core has a smaller kc for floats.
+LARGEST_SIDE = 255
 
 #: Multiply-adds up to which a kernel of exact sizes pays off; beyond, the general one is less than 5 %
 #: slower. Where depths are interleaved, both pack their operands, and less is saved
@@ -37,13 +39,22 @@ LARGEST_SIDE = 127
 MOST_IN_PLACE = 64**3
 MOST_INTERLEAVED = 48**3
 
+#: The next product of a batch is prefetched where the batch is larger than L2, and the product takes at most
+#: this share of it: both products stay there (docs/decisions/074-next-products.md).
+AHEAD_SHARE = 4
+#: For cores and types that have no such kernels: a batch of so many bytes.
+NEVER = (1 << 63) - 1
+
 #: Kernels kept, and shapes counted, at most; the least recently used go first.
 MOST_KERNELS = 64
 MOST_COUNTED = 1024
 
 
 class ExactSizeKey(NamedTuple):
-    """Key of an exact-size kernel: C = A · B with a row-major C; plain strings and ints hash fast."""
+    """Key of an exact-size kernel: C = A · B with a row-major C; plain strings and ints hash fast.
+
+    `ahead`: it prefetches the next product of a batch.
+    """
 
     m: int
     n: int
@@ -51,6 +62,7 @@ class ExactSizeKey(NamedTuple):
     dtype: str
     a: str
     b: str
+    ahead: bool = False
 
     def problem(self) -> BatchReduceGemm:
         """The problem of that kernel: one product that replaces C."""
@@ -60,6 +72,7 @@ class ExactSizeKey(NamedTuple):
             b=Layout(self.b),
             c=Layout.ROW,
             beta=0,
+            batch=BatchMode.AHEAD if self.ahead else BatchMode.STRIDE,
         )
 
 
@@ -73,6 +86,22 @@ def _layout(array: Array) -> tuple[Layout, int] | None:
     if row == size and column % size == 0 and column >= rows * size:
         return Layout.COL, column // size
     return None
+
+
+class BatchSteps(NamedTuple):
+    """How many products a batch has, and bytes from one to the next, of A, B and C."""
+
+    products: int
+    steps: tuple[int, ...]
+
+    def is_beyond(self, cache: int) -> bool:
+        """Whether it is larger than a cache of so many bytes, of which each product is a small share.
+
+        >>> [BatchSteps(products, (4096, 4096, 4096)).is_beyond(2 << 20) for products in (500, 100)]
+        [True, False]
+        """
+        each = sum(self.steps)
+        return each * self.products > cache and each <= cache // AHEAD_SHARE
 
 
 class Fit(NamedTuple):
@@ -93,8 +122,28 @@ def largest_exact(instruction: TileFma) -> int:
     return MOST_IN_PLACE if instruction.kr == 1 else MOST_INTERLEAVED
 
 
-def fit(a: Array, b: Array, c: Array, dtype: DType, largest: int = MOST_IN_PLACE) -> Fit | None:
+def ahead_from(machine: Machine, instruction: TileFma, mr: int, nr: int) -> int:
+    """Bytes of a batch from which kernels of exact sizes prefetch the next product: those of L2.
+
+    On cores whose L3 is late for a register tile of mr×nr; `NEVER` on others, which were not measured.
+    """
+    late = instruction.in_place and panels_stay(machine, instruction, mr, nr)
+    return machine.l2.size if late else NEVER
+
+
+def fit(
+    a: Array,
+    b: Array,
+    c: Array,
+    dtype: DType,
+    largest: int = MOST_IN_PLACE,
+    *,
+    ahead: bool = False,
+) -> Fit | None:
     """The shape of a product of so many multiply-adds at most, if an exact-size kernel can compute it.
+
+    With `ahead`, the next product of a batch is prefetched, and there may be more multiply-adds, if the
+    matrices have no gaps and rows of B are contiguous.
 
     One column cannot be: its sums run along the depth in an order that these kernels do not have.
 
@@ -105,13 +154,17 @@ def fit(a: Array, b: Array, c: Array, dtype: DType, largest: int = MOST_IN_PLACE
     'col'
     """
     (m, k), n = a.shape, b.shape[1]
-    if not min(m, n, k) > 0 or n == 1 or max(m, n, k) > LARGEST_SIDE or m * n * k > largest:
+    if not min(m, n, k) > 0 or n == 1 or max(m, n, k) > LARGEST_SIDE:
         return None
-    found = [_layout(array) for array in (a, b, c)]
-    if found[0] is None or found[1] is None or found[2] is None or found[2][0] is not Layout.ROW:
+    of_a, of_b, of_c = _layout(a), _layout(b), _layout(c)
+    if of_a is None or of_b is None or of_c is None or of_c[0] is not Layout.ROW:
         return None
-    shape = ExactSizeKey(m, n, k, dtype.name, found[0][0].value, found[1][0].value)
-    return Fit(shape, (found[0][1], found[1][1], found[2][1]))
+    (in_a, ld_a), (in_b, ld_b), (_, ld_c) = of_a, of_b, of_c
+    dense = (ld_a, ld_b, ld_c) == (k if in_a is Layout.ROW else m, n, n)
+    ahead = ahead and dense and in_b is Layout.ROW
+    if m * n * k > largest and not ahead:
+        return None
+    return Fit(ExactSizeKey(m, n, k, dtype.name, in_a.value, in_b.value, ahead), (ld_a, ld_b, ld_c))
 
 
 class Published(Protocol):

@@ -26,14 +26,14 @@ from tilewright.ir.nodes import Pack, Program, Statement, TileMatmul
 from tilewright.ir.trace import Trace, trace
 from tilewright.ops.gemm.call import PreparedProduct, prepare
 from tilewright.ops.gemm.epilogue_operands import activation_word
-from tilewright.ops.gemm.kernel import arranged, first_matrices, matmul_kernel
+from tilewright.ops.gemm.kernel import arranged, exact_fit, first_matrices, matmul_kernel
 from tilewright.ops.gemm.native_entry import MOST_AXES
 from tilewright.ops.gemm.operands import product_shapes
 from tilewright.ops.gemm.paths import considered_paths
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE
 from tilewright.ops.gemm.product_nest import SCALARS
-from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, fit
+from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY
 from tilewright.ops.linear.activations import QuantizedRows
 from tilewright.ops.linear.kernel import RouteKey, find_route
 from tilewright.ops.linear.quantized import weight_route
@@ -210,9 +210,11 @@ def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explan
         notes.append(f"a batch of {count} products in one compiled loop")
     types = product.types
     plain = types.a == types.b == types.c and not product.epilogue
-    exact = fit(a_first, b_first, c_first, types.a, kernel.largest_exact) if plain else None
+    limits = kernel.largest_exact, kernel.ahead_from
+    exact = exact_fit(matrices[0], matrices[1], matrices[2], types.a, *limits) if plain else None
     if exact is not None and (product.alpha, product.beta) == (1.0, 0.0) and (batch or reason is None):
-        notes.append(f"a kernel of exactly these sizes after {PRODUCTS_TO_REPAY:,} such products")
+        ahead = ", which prefetches the next product," if exact.shape.ahead else ""
+        notes.append(f"a kernel of exactly these sizes{ahead} after {PRODUCTS_TO_REPAY:,} such products")
     m, n, k = sizes[:3]
     notes.append(thread_note(m * n * k * count))
     way = gemm_trace(kernel, sizes, product.alpha, product.beta)

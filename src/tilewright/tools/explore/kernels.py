@@ -85,12 +85,12 @@ def measure_kernel(problem: BatchReduceGemm, repeat: int = 5, seconds: float = 2
     kernel = compile_problem(problem)
     a, b, c = operands(problem, np.random.default_rng(0))
     pointers = [array.__array_interface__["data"][0] for array in (a, b, c)]
-    leading = (problem.m, problem.k, problem.m)
+    strides = (problem.m, problem.k, problem.m, 0, 0)
     run, address = fixed_batch_function(), kernel.address
 
     def measure(calls: int) -> float:
         start = time.perf_counter()
-        run(address, calls, 0, 0, 0, *pointers, *leading, None)
+        run(address, calls, 0, 0, 0, *pointers, *strides, None)
         return time.perf_counter() - start
 
     calls = 16

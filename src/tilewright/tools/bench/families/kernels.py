@@ -54,10 +54,10 @@ def _work(shape: OperationShape) -> int:
 def _tilewright(shape: OperationShape, arrays: Arrays, threads: int) -> Call:  # noqa: ARG001
     kernel, loop = compile_problem(_problem(shape)), fixed_batch_function()
     a, b, c = (array.ctypes.data for array in arrays)
-    leading = (shape["m"], shape["k"], shape["m"])
+    strides = (shape["m"], shape["k"], shape["m"], 0, 0)
 
     def run() -> Array:
-        loop(kernel.address, CALLS, 0, 0, 0, a, b, c, *leading, None)
+        loop(kernel.address, CALLS, 0, 0, 0, a, b, c, *strides, None)
         return arrays[2]
 
     return run
