@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.ops.gemm.entry_row import EntryRow
 from tilewright.ops.gemm.exact_sizes import SLOT_BITS
-from tilewright.ops.gemm.product_code import EntryRow
 
 
 class ProductUfunc(NamedTuple):

@@ -18,8 +18,8 @@ from tilewright.calls.recipes.recipe import HASH
 from tilewright.calls.recipes.step_code import TeamRequest
 from tilewright.llvm.build import Callee
 from tilewright.llvm.values import INT1, INT64, VOID, Value, int64, null
+from tilewright.ops.gemm.entry_row import EntryRow
 from tilewright.ops.gemm.matrix_values import MatrixValues
-from tilewright.ops.gemm.product_code import EntryRow
 from tilewright.ops.gemm.small_products import AHEAD_SHARE, LARGEST_SIDE, PRODUCTS_TO_REPAY, ExactSizeKey
 from tilewright.preparing import once
 from tilewright.spec.dtype import GEMM_DTYPES

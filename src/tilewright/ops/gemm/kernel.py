@@ -65,10 +65,10 @@ class GemmKernel(ArrayKernel):
     @cached_property
     def ahead_from(self) -> int:
         """Bytes of a batch from which kernels of exact sizes prefetch the next product."""
-        blocking, types = self.blocking, self.types
+        types = self.types
         if self.largest_exact < 0 or types.is_complex:
             return NEVER
-        return ahead_from(self.machine, self.machine.isa.tile(types.a), blocking.mr, blocking.nr)
+        return ahead_from(self.machine, self.machine.isa.tile(types.a))
 
     @cached_property
     def largest_exact(self) -> int:

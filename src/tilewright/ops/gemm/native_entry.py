@@ -31,6 +31,7 @@ from tilewright.llvm.quick import QUICK_COPY, EntryCode, quick_code
 from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import INT1, INT32, INT64, POINTER, Value, int32, int64, null
 from tilewright.machine.host import host_machine
+from tilewright.ops.gemm.entry_row import EntryRow
 from tilewright.ops.gemm.exact_sizes import exact_table, find_exact, run_exact
 from tilewright.ops.gemm.matrix_values import (
     MOST_SCATTERED,
@@ -41,7 +42,7 @@ from tilewright.ops.gemm.matrix_values import (
     read_matrix,
     transposed_if,
 )
-from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE, EntryRow, merged, multiply, row_of
+from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE, merged, multiply, row_of
 
 if TYPE_CHECKING:
     from tilewright.ops.gemm.kernel import GemmKernel

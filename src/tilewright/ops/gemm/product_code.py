@@ -1,4 +1,4 @@
-"""Products in machine code: the record of a kernel, and the loop over the matrices of a batch."""
+"""Products in machine code: the record of a kernel filled in, and the loop over the matrices of a batch."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tilewright.calls.object_code import ObjectCode
 from tilewright.calls.promotion import promoted_dtype
 from tilewright.llvm.build import Callee, Function
 from tilewright.llvm.values import VOID, Value, constant, int64
+from tilewright.ops.gemm.entry_row import EntryRow
 from tilewright.ops.gemm.matrix_values import MatrixValues
 from tilewright.spec.dtype import ACCUMULATORS, GEMM_DTYPES
 
@@ -20,24 +21,6 @@ if TYPE_CHECKING:
 
 #: Sizes above this go through Python, which checks products of sizes for overflow.
 MAX_DIRECT_SIZE = 1 << 31
-
-
-class EntryRow(ctypes.Structure):
-    """One kernel as the entry knows it: its element types and its calling convention."""
-
-    _fields_ = (
-        ("dtypes", ctypes.c_void_p * 3),  # NumPy's descriptors of a, b and the result
-        ("shifts", ctypes.c_int64 * 3),  # the sizes of their elements are powers of two
-        ("default", ctypes.c_int64),  # without `out`, the result has this type
-        ("code", ctypes.c_void_p),
-        ("acc", ctypes.c_int64),  # of alpha and beta, in the order of ACCUMULATORS
-        ("number", ctypes.c_int64),  # of the element type of A in GEMM_DTYPES
-        ("exact", ctypes.c_int64),  # multiply-adds up to which kernels of exact sizes serve; -1: never
-        ("ahead", ctypes.c_int64),  # bytes of a batch from which they prefetch the next product
-        ("turns", ctypes.c_int64),  # one of `Turns`
-        ("scratch_step", ctypes.c_int64),  # see `GemmKernel`
-        ("scratch_parts", ctypes.c_int64),
-    )
 
 
 def row_of(kernel: GemmKernel, dtypes: tuple[np.dtype[Any], ...]) -> EntryRow:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
+from tilewright.macro.blocking import machine_tile
 from tilewright.macro.cost import panels_stay
 from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.preparing import preparing
@@ -122,13 +123,15 @@ def largest_exact(instruction: TileFma) -> int:
     return MOST_IN_PLACE if instruction.kr == 1 else MOST_INTERLEAVED
 
 
-def ahead_from(machine: Machine, instruction: TileFma, mr: int, nr: int) -> int:
+def ahead_from(machine: Machine, instruction: TileFma) -> int:
     """Bytes of a batch from which kernels of exact sizes prefetch the next product: those of L2.
 
-    On cores whose L3 is late for a register tile of mr×nr; `NEVER` on others, which were not measured.
+    On cores where panels stay in L2 because L3 is late; `NEVER` on others, which were not measured.
     """
-    late = instruction.in_place and panels_stay(machine, instruction, mr, nr)
-    return machine.l2.size if late else NEVER
+    if not instruction.in_place:
+        return NEVER
+    tile = machine_tile(machine, instruction)
+    return machine.l2.size if panels_stay(machine, instruction, tile.mr, tile.nr) else NEVER
 
 
 def fit(
