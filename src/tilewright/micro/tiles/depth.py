@@ -254,10 +254,12 @@ class DepthLoops(ABC):
         """Pointers at the start of an iteration, where A has several: LLVM must not merge them.
 
         It would make them one pointer and as many offsets as a tile has rows, most of them on the stack. Of a
-        known depth it would do the opposite with one pointer: a pointer for each row.
+        known depth it would do the opposite with one pointer: a pointer for each row, where x86 has no
+        registers for them.
         """
-        several = len(walk.pointers.bases) > 1 or walk.call.depth.known is not None
-        return self._hidden(walk, state) if several else state
+        # Elsewhere a pointer for each row costs nothing, and saves additions where steps are unrolled.
+        by_row = self.isa.folds_loads and walk.call.depth.known is not None
+        return self._hidden(walk, state) if by_row or len(walk.pointers.bases) > 1 else state
 
     @staticmethod
     def _hidden(walk: _DepthLoop, state: list[Value]) -> list[Value]:
