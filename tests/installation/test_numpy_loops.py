@@ -167,9 +167,9 @@ def test_counts_and_explanations() -> None:
 def test_batches_of_one_shape_get_a_kernel_of_its_sizes(letter: str) -> None:
     """First they are NumPy's, or the general kernel's; the counts of other shapes do not matter.
 
-    Batches fit into every L2: larger ones may have kernels that prefetch, which shorter ones do not.
+    Batches are small beside every L2: larger ones may have kernels that prefetch, which shorter ones do not.
     """
-    rng, count = np.random.default_rng(8), 100
+    rng, count = np.random.default_rng(8), 20
     for m, n, k in ((5, 6, 7), (2, 40, 3), (33, 9, 20)):
         a, b = numbers(rng, (count, m, k), letter), numbers(rng, (count, k, n), letter)
         expected, sizes = a @ b, magnitude(np.matmul, a, b)

@@ -155,40 +155,43 @@ def test_bits_before_and_after(
         tw.matmul(a, b, out=out)
         assert same_bits(out, before)
     assert compiled == [size]
-    assert exact_table().table.slots[slot_number(key_of(_shape(size, dtype)))].code
+    assert exact_table().table.slots[slot_number(key_of(shape_found(a, b, out)))].code
 
 
 @needs_native
 @pytest.mark.parametrize("orders", ["CC", "FC", "CF"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_batches_beyond_the_cache(dtype: type, orders: str, compiled: list[tuple[int, int, int]]) -> None:
+def test_batches_that_prefetch(dtype: type, orders: str, compiled: list[tuple[int, int, int]]) -> None:
     """They have kernels of their own on some cores; machine code and Python look for the same."""
     kernel, (m, n, k) = gemm.matmul_kernel(F32 if dtype is np.float32 else F64), (40, 52, 44)
-    cache = kernel.ahead_from
+    least = kernel.ahead_from
     each = (m * k + k * n + m * n) * np.dtype(dtype).itemsize
-    count = 2 + min(cache, kernel.machine.l2.size) // each
+    count = 2 + min(least, kernel.machine.l2.size) // each
     a, b = (
         rough((count, *shape), dtype, seed) if order == "C" else rough((count, *shape[::-1]), dtype, seed).mT
         for seed, (shape, order) in enumerate(zip(((m, k), (k, n)), orders, strict=True))
     )
     out: Array = np.empty((count, m, n), dtype)
-    ahead = cache < NEVER and orders[1] == "C"
-    found = gemm.exact_fit(a, b, out, kernel.types.a, kernel.largest_exact, cache)
-    assert found is not None
-    assert found.shape.ahead is ahead
+    ahead = least < NEVER and orders[1] == "C"
+    found = shape_found(a, b, out)
+    assert found.ahead is ahead
     expected = np.array([tw.matmul(x, y) for x, y in zip(a, b, strict=True)])
     for _ in range(-(-PRODUCTS_TO_REPAY // count) + 1):
         tw.matmul(a, b, out=out)
     assert same_bits(out, expected)
-    assert exact_table().table.slots[slot_number(key_of(found.shape))].code
+    assert exact_table().table.slots[slot_number(key_of(found))].code
     notes = tw.explain(tw.matmul, a, b).notes
     assert any("prefetches the next product" in note for note in notes) is ahead
     few = a[: count // 4], b[: count // 4]
     assert same_bits(tw.matmul(*few), expected[: count // 4]), "a batch that fits"
 
 
-def _shape(size: tuple[int, int, int], dtype: type, a: str = "row", b: str = "row") -> ExactSizeKey:
-    return ExactSizeKey(*size, "f32" if dtype is np.float32 else "f64", a, b)
+def shape_found(a: Array, b: Array, out: Array) -> ExactSizeKey:
+    """The shape that a batch is looked up by."""
+    kernel = gemm.matmul_kernel(F32 if out.dtype == np.float32 else F64)
+    found = gemm.exact_fit(a, b, out, kernel.types.a, kernel.largest_exact, kernel.ahead_from)
+    assert found is not None
+    return found.shape
 
 
 @needs_native
@@ -235,7 +238,7 @@ def test_a_kernel_in_use_outlives_its_place(compiled: list[tuple[int, int, int]]
     tw.matmul(a, b)
     tw.matmul(a, b)
     assert compiled == [(16, 16, 16)]
-    stop = threading.Event()
+    stop, shape = threading.Event(), shape_found(a, b, np.empty((8_000, 16, 16), np.float32))
     found: list[bool] = []
 
     def multiply() -> None:
@@ -248,10 +251,10 @@ def test_a_kernel_in_use_outlives_its_place(compiled: list[tuple[int, int, int]]
     specials: Any = gemm._specials()
     for _ in range(30 if EVERY_TEST_RUNS else 6):
         with preparing:  # and in this order, as `Specials` does it
-            specials._published.drop(_shape((16, 16, 16), np.float32))
+            specials._published.drop(shape)
             specials._kernels.clear()
         gc.collect()
-        specials.find(_shape((16, 16, 16), np.float32), PRODUCTS_TO_REPAY)
+        specials.find(shape, PRODUCTS_TO_REPAY)
     stop.set()
     for thread in threads:
         thread.join()

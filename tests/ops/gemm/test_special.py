@@ -156,21 +156,22 @@ def test_which_prefetch_the_next_product() -> None:
         assert fit(small[0], small[1], small[2], F32, ahead=True) == fit(small[0], small[1], small[2], F32)
 
 
-def test_batches_beyond_a_cache() -> None:
-    """Larger than the cache, of products that take a quarter at most."""
-    cache = 1 << 20
-    assert BatchSteps(5, (cache // 8, 0, cache // 8)).is_beyond(cache)
-    assert not BatchSteps(4, (cache // 8, 0, cache // 8)).is_beyond(cache), "it fits"
-    assert not BatchSteps(99, (cache // 8, 1, cache // 8)).is_beyond(cache), "two products do not"
-    assert not BatchSteps(10**6, (-64, -64, -64)).is_beyond(cache), "backwards"
-    assert not BatchSteps(10**6, (64, 64, 64)).is_beyond(NEVER)
+def test_batches_that_are_far() -> None:
+    """More than an eighth of L2, of products that take a quarter of it at most."""
+    least = 1 << 18
+    assert BatchSteps(5, (least // 8, 0, least // 8)).is_far(least)
+    assert not BatchSteps(4, (least // 8, 0, least // 8)).is_far(least), "few"
+    assert BatchSteps(2, (least, 0, least)).is_far(least)
+    assert not BatchSteps(2, (least, 1, least)).is_far(least), "large products"
+    assert not BatchSteps(10**6, (-64, -64, -64)).is_far(least), "backwards"
+    assert not BatchSteps(10**6, (64, 64, 64)).is_far(NEVER)
 
 
 @pytest.mark.parametrize(("name", "late"), [("sapphirerapids", True), ("znver5", False), ("znver4", False)])
 def test_cores_that_prefetch_products(name: str, late: bool) -> None:
     machine = find_machine(name)
     found = ahead_from(machine, machine.isa.tile(F32))
-    assert found == (machine.l2.size if late else NEVER)
+    assert found == (machine.l2.size // 8 if late else NEVER)
 
 
 @pytest.mark.parametrize("name", targets())

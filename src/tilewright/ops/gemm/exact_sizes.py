@@ -20,7 +20,7 @@ from tilewright.llvm.build import Callee
 from tilewright.llvm.values import INT1, INT64, VOID, Value, int64, null
 from tilewright.ops.gemm.entry_row import EntryRow
 from tilewright.ops.gemm.matrix_values import MatrixValues
-from tilewright.ops.gemm.small_products import AHEAD_SHARE, LARGEST_SIDE, PRODUCTS_TO_REPAY, ExactSizeKey
+from tilewright.ops.gemm.small_products import AHEAD_PRODUCTS, LARGEST_SIDE, PRODUCTS_TO_REPAY, ExactSizeKey
 from tilewright.preparing import once
 from tilewright.spec.dtype import GEMM_DTYPES
 from tilewright.spec.problem import Layout
@@ -177,13 +177,13 @@ def _is_ahead(
     by_column: list[Value],
     leading: list[Value],
 ) -> Value:
-    """Whether the next product of a batch is prefetched: see `BatchSteps.is_beyond` and `fit`."""
+    """Whether the next product of a batch is prefetched: see `BatchSteps.is_far` and `fit`."""
     batch, never = matrices[2].batch, Value(INT1, "false")
     with f.once_if(f.icmp(">", batch, 1), [never]) as (_, found):
-        cache = f.word(row, EntryRow.ahead)
+        least = f.word(row, EntryRow.ahead)
         each = reduce(f.add, (matrix.step for matrix in matrices))
-        ahead = f.and_(f.not_(by_column[1]), f.icmp(">", f.mul(each, batch), cache))
-        small = f.icmp("<=", each, f.ashr(cache, int64(AHEAD_SHARE.bit_length() - 1)))
+        ahead = f.and_(f.not_(by_column[1]), f.icmp(">", f.mul(each, batch), least))
+        small = f.icmp("<=", each, f.mul(least, AHEAD_PRODUCTS))
         for matrix, of_columns, stride in zip(matrices, by_column, leading, strict=True):
             dense = f.select(of_columns, matrix.rows, matrix.columns)
             small = f.and_(small, f.icmp("==", stride, dense))

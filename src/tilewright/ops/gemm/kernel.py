@@ -224,7 +224,7 @@ class GemmKernel(ArrayKernel):
         self, matrices: list[Array], count: int, steps: tuple[int, ...], others: list[BatchAxis]
     ) -> bool:
         """Run a batch of one small shape with its exact-size kernel, if any; the result is bit-identical."""
-        ahead = BatchSteps(count, steps).is_beyond(self.ahead_from)
+        ahead = BatchSteps(count, steps).is_far(self.ahead_from)
         found = fit(
             matrices[0], matrices[1], matrices[2], self.problem.dtype, self.largest_exact, ahead=ahead
         )
@@ -290,16 +290,16 @@ def _batch_axes(a: Array, b: Array, c: Array) -> tuple[BatchAxis, ...]:
     return merge_axes(batch, [_batch_steps(array, len(batch)) for array in (a, b, c)])
 
 
-def exact_fit(a: Array, b: Array, c: Array, dtype: DType, largest: int, cache: int) -> Fit | None:
+def exact_fit(a: Array, b: Array, c: Array, dtype: DType, largest: int, least: int) -> Fit | None:
     """The shape of each product of a batch if a kernel of exact sizes can compute it: see `fit`.
 
     Parameters
     ----------
-    cache : bytes of a batch from which such kernels prefetch the next product.
+    least : bytes of a batch from which such kernels prefetch the next product.
     """
     axes = _batch_axes(a, b, c)
     longest = max(axes, key=lambda axis: axis.length, default=BatchAxis(1, (0, 0, 0)))
-    ahead = BatchSteps(longest.length, longest.steps).is_beyond(cache)
+    ahead = BatchSteps(longest.length, longest.steps).is_far(least)
     one_a, one_b, one_c = first_matrices(a, b, c)
     return fit(one_a, one_b, one_c, dtype, largest, ahead=ahead)
 

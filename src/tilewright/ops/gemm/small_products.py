@@ -40,9 +40,11 @@ LARGEST_SIDE = 255
 MOST_IN_PLACE = 64**3
 MOST_INTERLEAVED = 48**3
 
-#: The next product of a batch is prefetched where the batch is larger than L2, and the product takes at most
-#: this share of it: both products stay there (docs/decisions/074-next-products.md).
-AHEAD_SHARE = 4
+#: The next product of a batch is prefetched where the batch takes this share of L2, which may no longer hold
+#: it, and a product at most the other share: two of them stay there (docs/decisions/074-next-products.md).
+AHEAD_BATCH_L2, AHEAD_PRODUCT_L2 = 1 / 8, 1 / 4
+#: The second as a multiple of the first, a power of two.
+AHEAD_PRODUCTS = int(AHEAD_PRODUCT_L2 / AHEAD_BATCH_L2)
 #: For cores and types that have no such kernels: a batch of so many bytes.
 NEVER = (1 << 63) - 1
 
@@ -95,14 +97,14 @@ class BatchSteps(NamedTuple):
     products: int
     steps: tuple[int, ...]
 
-    def is_beyond(self, cache: int) -> bool:
-        """Whether it is larger than a cache of so many bytes, of which each product is a small share.
+    def is_far(self, least: int) -> bool:
+        """Whether it has more bytes than `ahead_from`, and each product not too many.
 
-        >>> [BatchSteps(products, (4096, 4096, 4096)).is_beyond(2 << 20) for products in (500, 100)]
+        >>> [BatchSteps(products, (4096, 4096, 4096)).is_far(256 << 10) for products in (500, 20)]
         [True, False]
         """
         each = sum(self.steps)
-        return each * self.products > cache and each <= cache // AHEAD_SHARE
+        return each * self.products > least and each <= least * AHEAD_PRODUCTS
 
 
 class Fit(NamedTuple):
@@ -124,14 +126,15 @@ def largest_exact(instruction: TileFma) -> int:
 
 
 def ahead_from(machine: Machine, instruction: TileFma) -> int:
-    """Bytes of a batch from which kernels of exact sizes prefetch the next product: those of L2.
+    """Bytes of a batch from which kernels of exact sizes prefetch the next product.
 
     On cores where panels stay in L2 because L3 is late; `NEVER` on others, which were not measured.
     """
     if not instruction.in_place:
         return NEVER
     tile = machine_tile(machine, instruction)
-    return machine.l2.size if panels_stay(machine, instruction, tile.mr, tile.nr) else NEVER
+    late = panels_stay(machine, instruction, tile.mr, tile.nr)
+    return int(machine.l2.size * AHEAD_BATCH_L2) if late else NEVER
 
 
 def fit(
