@@ -17,7 +17,7 @@ from tilewright.installation.thresholds import MOST_JOINED, NEVER, ShapeThreshol
 from tilewright.ops.explain import installed_functions
 from tilewright.ops.gemm.kernel import exact_fit
 from tilewright.ops.gemm.operands import product_types
-from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, ExactSizeKey
+from tilewright.ops.gemm.small_products import ExactSizeKey
 from tilewright.ops.matmul.explain import explain_matmul
 
 _SMALL = "NumPy's own: a small product, or a layout that it does better"
@@ -83,7 +83,7 @@ def explain_product(number: int, a: Any, b: Any, /) -> Explanation:
         return replace(own, kernel=kernel.name, strategy=strategy, decisions=(condition,))
     if not sizes.taken(shapes_of(dtype.char)):
         if exact is not None and sizes.batch > 1:
-            later = f"from {PRODUCTS_TO_REPAY:,} products of this shape on, a kernel of exact sizes"
+            later = f"from {exact.products_to_repay:,} products of this shape on, a kernel of exact sizes"
             strategy = f"NumPy's own loop; {later}"
             return replace(own, strategy=strategy, decisions=(condition,))
         text = f"{sizes.rows} rows, {sizes.columns} columns, {sizes.depth} deep, {sizes.batch} times"

@@ -324,7 +324,7 @@ class _Loop(Entry):
         missing = self.and_(shape.fits, self.icmp("==", key_there(), 0))
         with (
             self.when(self.and_(counted, missing)),
-            self.when(count_products(self, count, ShapeCount, shape.key, matrices[2].batch)),
+            self.when(count_products(self, count, ShapeCount, shape, matrices[2].batch)),
         ):
             self.put(table, LoopTable.wanted, shape.key)
             self.ask(SupplyRequest.EXACT_SIZES)

@@ -163,7 +163,7 @@ def test_bits_before_and_after(
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_batches_that_prefetch(dtype: type, orders: str, compiled: list[tuple[int, int, int]]) -> None:
     """They have kernels of their own on some cores; machine code and Python look for the same."""
-    kernel, (m, n, k) = gemm.matmul_kernel(F32 if dtype is np.float32 else F64), (40, 52, 44)
+    kernel, (m, n, k) = gemm.matmul_kernel(F32 if dtype is np.float32 else F64), (60, 52, 44)
     least = kernel.ahead_from
     each = (m * k + k * n + m * n) * np.dtype(dtype).itemsize
     count = 2 + min(least, kernel.machine.l2.size) // each
@@ -176,8 +176,14 @@ def test_batches_that_prefetch(dtype: type, orders: str, compiled: list[tuple[in
     found = shape_found(a, b, out)
     assert found.ahead is ahead
     expected = np.array([tw.matmul(x, y) for x, y in zip(a, b, strict=True)])
-    for _ in range(-(-PRODUCTS_TO_REPAY // count) + 1):
+    calls = -(-found.products_to_repay // count)
+    assert found.products_to_repay == (PRODUCTS_TO_REPAY if not ahead else -(-PRODUCTS_TO_REPAY // 2))
+    for _ in range(calls - 2):
         tw.matmul(a, b, out=out)
+    assert compiled == []
+    for _ in range(2):
+        tw.matmul(a, b, out=out)
+    assert compiled == [(m, n, k)]
     assert same_bits(out, expected)
     assert exact_table().table.slots[slot_number(key_of(found))].code
     notes = tw.explain(tw.matmul, a, b).notes

@@ -20,7 +20,13 @@ from tilewright.llvm.build import Callee
 from tilewright.llvm.values import INT1, INT64, VOID, Value, int64, null
 from tilewright.ops.gemm.entry_row import EntryRow
 from tilewright.ops.gemm.matrix_values import MatrixValues
-from tilewright.ops.gemm.small_products import AHEAD_PRODUCTS, LARGEST_SIDE, PRODUCTS_TO_REPAY, ExactSizeKey
+from tilewright.ops.gemm.small_products import (
+    AHEAD_PRODUCTS,
+    LARGEST_SIDE,
+    PRODUCTS_TO_REPAY,
+    WORK_OF_A_COUNT,
+    ExactSizeKey,
+)
 from tilewright.preparing import once
 from tilewright.spec.dtype import GEMM_DTYPES
 from tilewright.spec.problem import Layout
@@ -128,12 +134,16 @@ class ExactShape(NamedTuple):
     Attributes
     ----------
     strides : what the kernel takes besides pointers (`FIXED_STRIDES`).
+    ahead : whether the kernel prefetches the next product.
+    work : multiply-adds of a product.
     """
 
     fits: Value
     key: Value
     slot: Value
     strides: tuple[Value, ...]
+    ahead: Value
+    work: Value
 
 
 class ExactCall(NamedTuple):
@@ -167,7 +177,8 @@ def exact_shape(f: ObjectCode, row: Value, matrices: tuple[MatrixValues, ...]) -
         key = f.or_(key, f.shl(f.zext(column, INT64), int64(place)))
     mixed = f.ashr(f.mul(key, int64(HASH)), int64(64 - SLOT_BITS))
     slot = f.and_(mixed, int64((1 << SLOT_BITS) - 1))
-    return ExactShape(fits, key, slot, (*leading, f.ashr(a.step, shift), f.ashr(b.step, shift)))
+    strides = (*leading, f.ashr(a.step, shift), f.ashr(b.step, shift))
+    return ExactShape(fits, key, slot, strides, ahead, work)
 
 
 def _is_ahead(
@@ -203,7 +214,7 @@ def find_exact(f: CallEntry, row: Value, matrices: tuple[MatrixValues, ...]) -> 
     empty = f.icmp("==", f.word(slot, Slot.code), 0)
     with (
         f.when(f.and_(shape.fits, empty)),
-        f.when(count_products(f, slot, Slot, shape.key, matrices[2].batch)),
+        f.when(count_products(f, slot, Slot, shape, matrices[2].batch)),
     ):
         f.put(table, Table.wanted, shape.key)
         f.jump(f.fallback)
@@ -211,15 +222,18 @@ def find_exact(f: CallEntry, row: Value, matrices: tuple[MatrixValues, ...]) -> 
 
 
 def count_products(
-    f: ObjectCode, place: Value, kind: type[ctypes.Structure], key: Value, products: Value
+    f: ObjectCode, place: Value, kind: type[ctypes.Structure], shape: ExactShape, products: Value
 ) -> Value:
     """Counts products of a shape without a kernel; whether there have been enough, which starts anew.
 
-    `kind` is the record at the place: of its fields, `key` is the shape counted last, `seen` its products.
+    `kind` is the record at the place: of its fields, `key` is the shape counted last, `seen` its products,
+    each as often as it counts (`ExactSizeKey.counts`).
     """
+    key = shape.key
     same = f.icmp("==", f.word(place, kind.key), key)
     before = f.select(same, f.word(place, kind.seen), int64(0))
-    seen = f.add(before, products)
+    times = f.maximum(f.ashr(shape.work, int64(WORK_OF_A_COUNT.bit_length() - 1)), int64(1))
+    seen = f.add(before, f.mul(products, f.select(shape.ahead, times, int64(1))))
     enough = f.icmp(">=", seen, PRODUCTS_TO_REPAY)
     f.put(place, kind.key, key)
     f.put(place, kind.seen, f.select(enough, int64(0), seen))

@@ -30,6 +30,10 @@ Array: TypeAlias = NDArray[Any]
 #: the kernel takes less than 1 ms.
 PRODUCTS_TO_REPAY = 10_000
 
+#: Kernels that prefetch save a part of a product's time, not a constant: each product counts once for so many
+#: multiply-adds, so that the time spent before one is compiled is that of its compilation at most.
+WORK_OF_A_COUNT = 1 << 16
+
 #: Sizes up to which there are kernels of exact sizes. They sum every depth in order, so they give the bits of
 #: the general kernel while all depths are in one block and one chain: no core has a smaller kc for floats.
 LARGEST_SIDE = 255
@@ -66,6 +70,22 @@ class ExactSizeKey(NamedTuple):
     a: str
     b: str
     ahead: bool = False
+
+    @property
+    def counts(self) -> int:
+        """How often a product counts before there is a kernel.
+
+        >>> ExactSizeKey(64, 64, 64, "f32", "row", "row").counts
+        1
+        >>> ExactSizeKey(64, 64, 64, "f32", "row", "row", ahead=True).counts
+        4
+        """
+        return max(1, self.m * self.n * self.k // WORK_OF_A_COUNT) if self.ahead else 1
+
+    @property
+    def products_to_repay(self) -> int:
+        """After so many products there is a kernel."""
+        return -(-PRODUCTS_TO_REPAY // self.counts)
 
     def problem(self) -> BatchReduceGemm:
         """The problem of that kernel: one product that replaces C."""
@@ -214,13 +234,14 @@ class Specials:
                 if self._published is not None:
                     self._published.put(shape, kernel)  # another shape may have had its place
                 return kernel
-            count = self._counts.pop(shape, 0) + products
+            counted = products * shape.counts
+            count = self._counts.pop(shape, 0) + counted
             if count < PRODUCTS_TO_REPAY:
                 recorder = current.recorder
                 if (
                     recorder is not None
                 ):  # machine code repeats the call until the compilation would be repaid
-                    recorder.limit(-(-(PRODUCTS_TO_REPAY - count) // products))
+                    recorder.limit(-(-(PRODUCTS_TO_REPAY - count) // counted))
                     count = PRODUCTS_TO_REPAY - 1
                 self._counts[shape] = count
                 if len(self._counts) > MOST_COUNTED:

@@ -33,7 +33,6 @@ from tilewright.ops.gemm.paths import considered_paths
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_code import MAX_DIRECT_SIZE
 from tilewright.ops.gemm.product_nest import SCALARS
-from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY
 from tilewright.ops.linear.activations import QuantizedRows
 from tilewright.ops.linear.kernel import RouteKey, find_route
 from tilewright.ops.linear.quantized import weight_route
@@ -214,7 +213,8 @@ def _explain_matmul(a: Any, b: Any, out: Any, options: dict[str, Any]) -> Explan
     exact = exact_fit(matrices[0], matrices[1], matrices[2], types.a, *limits) if plain else None
     if exact is not None and (product.alpha, product.beta) == (1.0, 0.0) and (batch or reason is None):
         ahead = ", which prefetches the next product," if exact.shape.ahead else ""
-        notes.append(f"a kernel of exactly these sizes{ahead} after {PRODUCTS_TO_REPAY:,} such products")
+        least = exact.shape.products_to_repay
+        notes.append(f"a kernel of exactly these sizes{ahead} after {least:,} such products")
     m, n, k = sizes[:3]
     notes.append(thread_note(m * n * k * count))
     way = gemm_trace(kernel, sizes, product.alpha, product.beta)
