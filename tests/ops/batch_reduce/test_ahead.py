@@ -60,34 +60,32 @@ SIZES = [(96, 24, 64), (37, 6, 90), (60, 60, 16), (16, 100, 20), (8, 8, 8), (5, 
 
 
 @pytest.mark.skipif(not GUARD_PAGES, reason="needs pages that cannot be accessed")
-@pytest.mark.parametrize("a", [Layout.ROW, Layout.COL], ids=str)
+@pytest.mark.parametrize("layouts", ["row row", "col row", "row col"])
 @pytest.mark.parametrize("dtype", [F32, F64, BF16, C64], ids=str)
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_the_product_after_the_last_is_not_there(size: tuple[int, int, int], dtype: DType, a: Layout) -> None:
+def test_the_product_after_the_last_is_not_there(
+    size: tuple[int, int, int], dtype: DType, layouts: str
+) -> None:
     """Behind each operand a page cannot be accessed. Bits are those of products that prefetch nothing."""
-    (m, n, k), count = size, 3
+    (m, n, k), (a, b), count = size, map(Layout, layouts.split()), 3
     problems = [
-        tw.BatchReduceGemm(m, n, k, 1, dtype, a=a, b="row", c="row", beta=0, batch=batch)
+        tw.BatchReduceGemm(m, n, k, 1, dtype, a=a, b=b, c="row", beta=0, batch=batch)
         for batch in (BatchMode.AHEAD, BatchMode.STRIDE)
     ]
     kernel, plain = map(tw.compile, problems)
     random, types = np.random.default_rng(m), kernel.problem.types
-    shapes = {
-        "a": (count, m, k) if a is Layout.ROW else (count, k, m),
-        "b": (count, k, n),
-        "c": (count, m, n),
-    }
-    given, expected = {}, np.empty(shapes["c"], types.c.numpy)
-    for name, shape in shapes.items():
-        values = random.integers(-3, 4, shape).astype(types.c.numpy)
+    given, expected = {}, np.empty((count, m, n), types.c.numpy)
+    for name, (shape, layout) in {"a": ((m, k), a), "b": ((k, n), b), "c": ((m, n), Layout.ROW)}.items():
+        stored = (count, *(shape if layout is Layout.ROW else shape[::-1]))
+        values = random.integers(-3, 4, stored).astype(types.c.numpy)
         given[name] = memory(name).place(values, values.strides, at_end=True)
     for number in range(count):
-        one = given["a"][number] if a is Layout.ROW else given["a"][number].T
-        plain(one, given["b"][number], expected[number])
+        pair = zip((given["a"][number], given["b"][number]), (a, b), strict=True)
+        plain(*(one if layout is Layout.ROW else one.T for one, layout in pair), expected[number])
     outside = memory("c").outside(given["c"])
     steps = [array.strides[0] for array in given.values()]
     elements = [step // types.a.size for step in steps[:2]]
-    leading = (shapes["a"][2], n, n)
+    leading = [array.shape[2] for array in given.values()]
     run = fixed_batch_function()
     run(kernel.address, count, *steps, *map(data_address, given.values()), *leading, *elements, None)
     np.testing.assert_array_equal(given["c"].view(np.uint8), expected.view(np.uint8))

@@ -141,14 +141,14 @@ def test_how_large_they_get(isa: Isa, dtype: DType, largest: int) -> None:
 
 
 def test_which_prefetch_the_next_product() -> None:
-    """Dense matrices with B in rows, whatever the work; others as if nobody had asked."""
+    """Dense matrices, whatever the work; others as if nobody had asked."""
     a, b, c = operands(100, 90, 80)
     assert fit(a, b, c, F32) is None
     found = fit(a, b, c, F32, ahead=True)
     assert found == Fit(ExactSizeKey(100, 90, 80, "f32", "row", "row", ahead=True), (80, 90, 90))
     assert found.shape.problem().batch is BatchMode.AHEAD
-    assert fit(np.asfortranarray(a), b, c, F32, ahead=True) is not None
-    assert fit(a, np.asfortranarray(b), c, F32, ahead=True) is None
+    for pair in ((np.asfortranarray(a), b), (a, np.asfortranarray(b))):
+        assert fit(*pair, c, F32, ahead=True) is not None
     for number in range(3):
         gaps = [cut(one) if index == number else one for index, one in enumerate((a, b, c))]
         assert fit(gaps[0], gaps[1], gaps[2], F32, ahead=True) is None

@@ -62,6 +62,10 @@ class TileRun(NamedTuple):
     number: int
     share: Share | None
 
+    def at(self, index: Expression) -> Expression:
+        """The first row or column of a tile, given its index in the run."""
+        return index * self.size + self.first
+
     def over(self, axis: str, body: Callable[[Expression], tuple[Statement, ...]]) -> tuple[Statement, ...]:
         """The statements for each tile, given its index in the run."""
         if self.tiles == 1:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from typing import TypeAlias
 
 from tilewright.ir.expressions import AnyOf, Constant, Expression, FirstElse, Name, Scalar, ScalarValue
 from tilewright.ir.nodes import (
@@ -38,6 +39,13 @@ from tilewright.spec.problem import FIXED_STRIDES, Layout, ProductTypes
 
 #: A micro-panel that must be transposed is stored in the frame; threads have stacks of 512 KiB and more.
 LOCAL_PANEL_BYTES = 128 << 10
+
+
+#: The row and column of C at which a tile begins.
+Place: TypeAlias = tuple[Expression, Expression]
+#: The statements of a tile at a place, of a size, which prefetches something; those before a column of tiles.
+TileBody: TypeAlias = Callable[[Place, tuple[int, int], Slice | None], tuple[Statement, ...]]
+ColumnBody: TypeAlias = Callable[[Expression, int], tuple[Statement, ...]]
 
 
 @dataclass(frozen=True)
@@ -166,9 +174,9 @@ def _over(
 
 def _tile(
     product: TileProduct,
-    place: tuple[Expression, Expression],
+    place: Place,
     size: tuple[int, int],
-    ahead: Slice | None = None,
+    ahead: Slice | None,
 ) -> TileMatmul:
     """One register tile at (row, column), both operands in place, the whole batch in registers."""
     row, column = place
@@ -216,50 +224,51 @@ def _stored(product: TileProduct, node: TileMatmul, last: AnyOf | None = None) -
     return (kept, store if last is None else If(last, (store,)))
 
 
-def _ahead(product: TileProduct, cover: Cover) -> tuple[Statement, ...]:
-    """The tiles of `_direct`, which prefetch the next product while they compute.
+def _next_product(product: TileProduct) -> tuple[NextMatrix, ...]:
+    """The matrices of the next product, which are taken to be without gaps, and its C to follow this one.
 
-    Its matrices are taken to be without gaps, and its C to follow this one.
+    First what the first tile reads whole, last what it writes when it ends.
     """
     x, y, c = product.broadcast, product.vector, product.c
     m, n, k = product.rows, product.columns, product.depth
-    # First what the first tile reads whole, last what it writes when it ends.
-    following = (
+    return (
         NextMatrix(y.name, y.step, n * k, y.dtype.size),
         NextMatrix(x.name, x.step, m * k, x.dtype.size),
         NextMatrix(c.buffer, c.strides[0] * m, m * n, product.types.c.size),
     )
-    shares = share_tiles(following, cover.heights, cover.widths, k)
 
-    def tile(row: TileRun, column: TileRun, i: Expression, j: Expression) -> tuple[Statement, ...]:
-        place = (i * row.size + row.first, j * column.size + column.first)
-        size = (row.size, column.size)
-        return _stored(product, _tile(product, place, size, shares.of_tile(row, column, i, j)))
 
-    def row_tiles(column: TileRun, j: Expression) -> tuple[Statement, ...]:
-        found: list[Statement] = []
+def _tiles(product: TileProduct, cover: Cover, tile: TileBody, before: ColumnBody) -> tuple[Statement, ...]:
+    """Column after column of tiles, with what comes before each; tiles may share the next product."""
+    if not product.ahead:
+
+        def of_column(column: Expression, columns: int) -> tuple[Statement, ...]:
+            tiles = _over("i", cover.heights, lambda row, rows: tile((row, column), (rows, columns), None))
+            return (*before(column, columns), *tiles)
+
+        return _over("j", cover.widths, of_column)
+    shares = share_tiles(_next_product(product), cover.heights, cover.widths, product.depth)
+
+    def of_run(row: TileRun, column: TileRun, i: Expression, j: Expression) -> tuple[Statement, ...]:
+        return tile((row.at(i), column.at(j)), (row.size, column.size), shares.of_tile(row, column, i, j))
+
+    def of_columns(column: TileRun, j: Expression) -> tuple[Statement, ...]:
+        found = [*before(column.at(j), column.size)]
         for number, row in enumerate(shares.rows):
-            found += row.over(f"i{number}", partial(tile, row, column, j=j))
+            found += row.over(f"i{number}", partial(of_run, row, column, j=j))
         return tuple(found)
 
     found: list[Statement] = []
     for number, column in enumerate(shares.columns):
-        found += column.over(f"j{number}", partial(row_tiles, column))
+        found += column.over(f"j{number}", partial(of_columns, column))
     return tuple(found)
 
 
 def _direct(product: TileProduct, cover: Cover) -> tuple[Statement, ...]:
-    if product.ahead:
-        return _ahead(product, cover)
+    def tile(place: Place, size: tuple[int, int], ahead: Slice | None) -> tuple[Statement, ...]:
+        return _stored(product, _tile(product, place, size, ahead))
 
-    def row_tiles(column: Expression, columns: int) -> tuple[Statement, ...]:
-        return _over(
-            "i",
-            cover.heights,
-            lambda row, rows: _stored(product, _tile(product, (row, column), (rows, columns))),
-        )
-
-    return _over("j", cover.widths, row_tiles)
+    return _tiles(product, cover, tile, lambda column, columns: ())  # noqa: ARG005
 
 
 def _packed(product: TileProduct, cover: Cover, isa: Isa) -> tuple[Statement, ...]:
@@ -297,49 +306,53 @@ def _packed(product: TileProduct, cover: Cover, isa: Isa) -> tuple[Statement, ..
             found.append(Pack(to, source, count, k, rows, kr, instruction.k, how))
         return tuple(found)
 
-    def row_tiles(column: Expression, columns: int) -> tuple[Statement, ...]:
-        kr, how = instruction.kr, Parts.ROTATED if parts > 1 else Parts.WHOLE
+    def panel_of(columns: int) -> tuple[Slice, int]:
+        """The panel of some columns, and its lanes."""
         wide = columns * parts
         if instruction.is_matrix_engine:
             wide = _whole_columns(wide, instruction, isa)
-        panel_b = panel("panel", wide, kr, Constant(0))
+        return panel("panel", wide, instruction.kr, Constant(0)), wide
 
-        def tile(row: Expression, rows: int) -> tuple[Statement, ...]:
-            node = _tile(product, (row, column), (rows, columns))
-            high = -(-rows // instruction.m) * instruction.m
-            a = at(x, row * x.lane)
-            if both:
-                a = panel("rows", rows, instruction.interleave_a, row * depth)
-            node = replace(
-                node,
-                a=a,
-                b=panel_b,
-                depth=Constant(product.depth * parts),
-                columns=Constant(columns * parts),
-                tile=Tile(high, wide, kr),
-                beta=Scalar(float(product.beta)) if carry else beta,
-                batch=None,
-            )
-            if parts > 1:
-                c = node.c
-                strides = (c.strides[0] * parts, c.strides[1] * parts)
-                node = replace(node, c=Slice(c.buffer, c.offset * parts, strides, interleave=parts))
-            if carry:
-                place = replace(sums, offset=row * pitch + column * parts)
-                node = replace(node, carry=Carry(place, "batch"))
-            if node.finish is not None and product.count > 1:
-                node = replace(node, finish=replace(node.finish, axis="batch"))
-            return _stored(product, node, at_last(batch_loop()) if carry else None)
+    def pack(column: Expression, columns: int) -> tuple[Statement, ...]:
+        kr, how = instruction.kr, Parts.ROTATED if parts > 1 else Parts.WHOLE
+        source, (to, wide) = at(y, column * y.lane), panel_of(columns)
+        return (Pack(to, source, Constant(columns), Constant(product.depth), wide, kr, instruction.k, how),)
 
-        source = at(y, column * y.lane)
-        pack = Pack(panel_b, source, Constant(columns), Constant(product.depth), wide, kr, instruction.k, how)
-        return (pack, *_over("i", cover.heights, tile))
+    def tile(place: Place, size: tuple[int, int], ahead: Slice | None) -> tuple[Statement, ...]:
+        (row, column), (rows, columns), (panel_b, wide) = place, size, panel_of(size[1])
+        node = _tile(product, place, size, ahead)
+        high = -(-rows // instruction.m) * instruction.m
+        a = at(x, row * x.lane)
+        if both:
+            a = panel("rows", rows, instruction.interleave_a, row * depth)
+        node = replace(
+            node,
+            a=a,
+            b=panel_b,
+            depth=Constant(product.depth * parts),
+            columns=Constant(columns * parts),
+            tile=Tile(high, wide, instruction.kr),
+            beta=Scalar(float(product.beta)) if carry else beta,
+            batch=None,
+        )
+        if parts > 1:
+            c = node.c
+            strides = (c.strides[0] * parts, c.strides[1] * parts)
+            node = replace(node, c=Slice(c.buffer, c.offset * parts, strides, interleave=parts))
+        if carry:
+            kept = replace(sums, offset=row * pitch + column * parts)
+            node = replace(node, carry=Carry(kept, "batch"))
+        if node.finish is not None and product.count > 1:
+            node = replace(node, finish=replace(node.finish, axis="batch"))
+        return _stored(product, node, at_last(batch_loop()) if carry else None)
 
     def batch_loop(*body: Statement) -> Loop:
         return Loop("batch", Constant(0), Constant(product.count), Constant(1), body)
 
     packs = pack_rows() if both else ()
-    return (batch_loop(*packs, *_over("j", cover.widths, row_tiles)),)
+    if both:  # steps take several depths
+        product = replace(product, ahead=False)
+    return (batch_loop(*packs, *_tiles(product, cover, tile, pack)),)
 
 
 def _whole_columns(columns: int, instruction: TileFma, isa: Isa) -> int:

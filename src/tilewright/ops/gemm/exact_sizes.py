@@ -193,7 +193,7 @@ def _is_ahead(
     with f.once_if(f.icmp(">", batch, 1), [never]) as (_, found):
         least = f.word(row, EntryRow.ahead)
         each = reduce(f.add, (matrix.step for matrix in matrices))
-        ahead = f.and_(f.not_(by_column[1]), f.icmp(">", f.mul(each, batch), least))
+        ahead = f.icmp(">", f.mul(each, batch), least)
         small = f.icmp("<=", each, f.mul(least, AHEAD_PRODUCTS))
         for matrix, of_columns, stride in zip(matrices, by_column, leading, strict=True):
             dense = f.select(of_columns, matrix.rows, matrix.columns)

@@ -169,7 +169,7 @@ def fit(
     """The shape of a product of so many multiply-adds at most, if an exact-size kernel can compute it.
 
     With `ahead`, the next product of a batch is prefetched, and there may be more multiply-adds, if the
-    matrices have no gaps and rows of B are contiguous.
+    matrices have no gaps.
 
     One column cannot be: its sums run along the depth in an order that these kernels do not have.
 
@@ -186,8 +186,11 @@ def fit(
     if of_a is None or of_b is None or of_c is None or of_c[0] is not Layout.ROW:
         return None
     (in_a, ld_a), (in_b, ld_b), (_, ld_c) = of_a, of_b, of_c
-    dense = (ld_a, ld_b, ld_c) == (k if in_a is Layout.ROW else m, n, n)
-    ahead = ahead and dense and in_b is Layout.ROW
+    ahead = ahead and (ld_a, ld_b, ld_c) == (
+        k if in_a is Layout.ROW else m,
+        n if in_b is Layout.ROW else k,
+        n,
+    )
     if m * n * k > largest and not ahead:
         return None
     return Fit(ExactSizeKey(m, n, k, dtype.name, in_a.value, in_b.value, ahead), (ld_a, ld_b, ld_c))
