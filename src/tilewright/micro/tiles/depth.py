@@ -30,9 +30,8 @@ CROWDED_CYCLES_AHEAD = 960
 #: At most so many rows ahead: three lines of each are a third of an L1 of 48 KiB.
 ROWS_AHEAD = 80
 
-#: What is read after the tile is prefetched by one line of each pair. Cores on which tiles do so fetch the
-#: other one with it: Intel 64 and IA-32 Architectures Optimization Reference Manual, "Data Prefetching", on
-#: the spatial prefetcher.
+#: What is read after the tile is prefetched by one line of each two: they follow each other, and so hardware
+#: fetches the others (docs/decisions/074-next-products.md).
 FETCHED_TOGETHER = 2 * CACHE_LINE
 
 #: LLVM's localities of a prefetch.

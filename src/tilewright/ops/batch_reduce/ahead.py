@@ -79,6 +79,7 @@ class Shares(NamedTuple):
     Attributes
     ----------
     across : tiles along the other axis.
+    depth : steps of each tile.
     """
 
     rows: list[TileRun]
