@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from tiers import each_value
 import tilewright as tw
 from tilewright.installation.rows import LETTERS, PRODUCTS
 from tilewright.installation.state import state
+from tilewright.ops.gemm.exact_sizes import key_of, slot_number
 from tilewright.ops.gemm.operands import product_types
-from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY
+from tilewright.ops.gemm.small_products import PRODUCTS_TO_REPAY, ExactSizeKey
 
 #: Random calls of each function and type.
 DRAWS = 200 if EVERY_TEST_RUNS else 12
@@ -204,6 +206,30 @@ def test_single_products_that_recur_get_one_too() -> None:
         assert "19x21x16" in tw.explain(np.matmul, a, b).kernel
         assert (a @ b).tobytes() == first.tobytes()
         assert tw.explain(np.matmul, a[:0], b).strategy.startswith("NumPy's own")
+
+
+def test_shapes_that_share_a_slot() -> None:
+    """The second one has the slot beside it: tables only grow, so a slot is taken for good."""
+    with tw.installed():
+        loops = state().loops
+        assert loops is not None
+        taken_slots = {slot_number(key_of(shape)) // 2 for shape in loops.supplier.exact_kernels}
+        places: dict[int, ExactSizeKey] = {}
+        for n, k in product(range(9, 30), range(9, 30)):
+            shape = ExactSizeKey(17, n, k, "f32", "row", "row")
+            slot = slot_number(key_of(shape))
+            if slot // 2 not in taken_slots and places.setdefault(slot, shape) is not shape:
+                break
+        pair = places[slot], shape
+        assert slot_number(key_of(pair[0])) == slot_number(key_of(pair[1]))
+        for one in pair:
+            rng = np.random.default_rng(one.n)
+            a, b = numbers(rng, (4, one.m, one.k), "f"), numbers(rng, (4, one.k, one.n), "f")
+            first = a @ b
+            for _ in range(-(-PRODUCTS_TO_REPAY // 4)):
+                a @ b
+            assert f"{one.m}x{one.n}x{one.k}" in tw.explain(np.matmul, a, b).kernel
+            assert_close(a @ b, first, magnitude(np.matmul, a, b), one.k)
 
 
 def test_threads_share_kernels_of_exact_sizes() -> None:

@@ -33,7 +33,7 @@ from tilewright.llvm.build import Callee, Module
 from tilewright.llvm.target import data_layout
 from tilewright.llvm.values import INT32, INT64, POINTER, VOID, Value, int64, null
 from tilewright.machine.machine import Machine
-from tilewright.ops.gemm.exact_sizes import count_products, exact_shape, run_products
+from tilewright.ops.gemm.exact_sizes import SECOND_SLOT, count_products, exact_shape, run_products
 from tilewright.ops.gemm.matrix_values import (
     MOST_SCATTERED,
     MatrixValues,
@@ -314,21 +314,26 @@ class _Loop(Entry):
         row, table = self.row, self.table
         shape = exact_shape(self, row, matrices)
 
-        def place(field: Any, kind: type[ctypes.Structure]) -> Value:
-            return self.at(self.at(table, field.offset), self.mul(shape.slot, ctypes.sizeof(kind)))
+        def place(field: Any, kind: type[ctypes.Structure], slot: Value) -> Value:
+            return self.at(self.at(table, field.offset), self.mul(slot, ctypes.sizeof(kind)))
 
-        def key_there() -> Value:
+        def key_at(entry: Value) -> Value:
             return self.load_acquire(INT64, self.at(entry, ExactKernel.key.offset))
 
-        entry, count = place(LoopTable.exact, ExactKernel), place(LoopTable.counts, ShapeCount)
-        missing = self.and_(shape.fits, self.icmp("==", key_there(), 0))
+        first = place(LoopTable.exact, ExactKernel, shape.slot)
+        second = place(LoopTable.exact, ExactKernel, self.xor(shape.slot, SECOND_SLOT))
+        there = key_at(first)
+        of_another = self.and_(self.icmp("!=", there, 0), self.icmp("!=", there, shape.key))
+        entry = self.select(of_another, second, first)
+        count = place(LoopTable.counts, ShapeCount, shape.slot)
+        missing = self.and_(shape.fits, self.icmp("==", key_at(entry), 0))
         with (
             self.when(self.and_(counted, missing)),
             self.when(count_products(self, count, ShapeCount, shape, matrices[2].batch)),
         ):
             self.put(table, LoopTable.wanted, shape.key)
             self.ask(SupplyRequest.EXACT_SIZES)
-        found = self.and_(shape.fits, self.icmp("==", key_there(), shape.key))
+        found = self.and_(shape.fits, self.icmp("==", key_at(entry), shape.key))
         return self.select(found, self.pointer(entry, ExactKernel.code), null()), shape.strides
 
     def restore_errors(

@@ -21,7 +21,7 @@ from tilewright.installation.requests import SupplyRequest
 from tilewright.installation.rows import LETTERS, LoopRow, LoopTable
 from tilewright.llvm.quick import quick_code
 from tilewright.ops.batch_reduce.kernel import BatchReduceKernel
-from tilewright.ops.gemm.exact_sizes import shape_of, slot_number
+from tilewright.ops.gemm.exact_sizes import SECOND_SLOT, shape_of, slot_number
 from tilewright.ops.gemm.kernel import matmul_kernel
 from tilewright.ops.gemm.operands import product_types
 from tilewright.ops.gemm.problem import Gemm
@@ -116,7 +116,10 @@ class Supplier:
         """Compiles the kernel of exact sizes that is wanted, and puts it where loops look for it."""
         key, self._table.wanted = self._table.wanted, 0
         with preparing:
-            entry = self._table.exact[slot_number(key)]
+            slot = slot_number(key)
+            if self._table.exact[slot].key not in (0, key):
+                slot ^= SECOND_SLOT
+            entry = self._table.exact[slot]
             if not key or entry.key or len(self.exact_kernels) == MOST_KERNELS:
                 return
             kernel = BatchReduceKernel.compiled(shape_of(key).problem())

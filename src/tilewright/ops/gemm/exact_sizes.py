@@ -86,6 +86,10 @@ def slot_number(key: int) -> int:
     return (key * HASH & (1 << 64) - 1) >> 64 - SLOT_BITS
 
 
+#: Where tables that only grow keep a shape whose slot another one has: the slot's number, exclusive or this.
+SECOND_SLOT = 1
+
+
 class ExactTable:
     """The table of this process, from Python; machine code reads it while it holds the GIL."""
 
