@@ -22,9 +22,9 @@ from tilewright.ops.gemm.entry_row import EntryRow
 from tilewright.ops.gemm.matrix_values import MatrixValues
 from tilewright.ops.gemm.small_products import (
     AHEAD_PRODUCTS,
+    BYTES_OF_A_COUNT,
     LARGEST_SIDE,
     PRODUCTS_TO_REPAY,
-    WORK_OF_A_COUNT,
     ExactSizeKey,
 )
 from tilewright.preparing import once
@@ -139,7 +139,7 @@ class ExactShape(NamedTuple):
     ----------
     strides : what the kernel takes besides pointers (`FIXED_STRIDES`).
     ahead : whether the kernel prefetches the next product.
-    work : multiply-adds of a product.
+    bytes : of the matrices of a product.
     """
 
     fits: Value
@@ -147,7 +147,7 @@ class ExactShape(NamedTuple):
     slot: Value
     strides: tuple[Value, ...]
     ahead: Value
-    work: Value
+    bytes: Value
 
 
 class ExactCall(NamedTuple):
@@ -182,7 +182,8 @@ def exact_shape(f: ObjectCode, row: Value, matrices: tuple[MatrixValues, ...]) -
     mixed = f.ashr(f.mul(key, int64(HASH)), int64(64 - SLOT_BITS))
     slot = f.and_(mixed, int64((1 << SLOT_BITS) - 1))
     strides = (*leading, f.ashr(a.step, shift), f.ashr(b.step, shift))
-    return ExactShape(fits, key, slot, strides, ahead, work)
+    elements = reduce(f.add, (f.mul(matrix.rows, matrix.columns) for matrix in matrices))
+    return ExactShape(fits, key, slot, strides, ahead, f.shl(elements, shift))
 
 
 def _is_ahead(
@@ -236,7 +237,7 @@ def count_products(
     key = shape.key
     same = f.icmp("==", f.word(place, kind.key), key)
     before = f.select(same, f.word(place, kind.seen), int64(0))
-    times = f.maximum(f.ashr(shape.work, int64(WORK_OF_A_COUNT.bit_length() - 1)), int64(1))
+    times = f.maximum(f.ashr(shape.bytes, int64(BYTES_OF_A_COUNT.bit_length() - 1)), int64(1))
     seen = f.add(before, f.mul(products, f.select(shape.ahead, times, int64(1))))
     enough = f.icmp(">=", seen, PRODUCTS_TO_REPAY)
     f.put(place, kind.key, key)

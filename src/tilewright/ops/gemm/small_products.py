@@ -30,9 +30,10 @@ Array: TypeAlias = NDArray[Any]
 #: the kernel takes less than 1 ms.
 PRODUCTS_TO_REPAY = 10_000
 
-#: Kernels that prefetch save a part of a product's time, not a constant: each product counts once for so many
-#: multiply-adds, so that the time spent before one is compiled is that of its compilation at most.
-WORK_OF_A_COUNT = 1 << 16
+#: Kernels that prefetch save a part of the time in which a product's bytes come, not a constant: each product
+#: counts once for so many bytes. So 40 MB come before there is a kernel, which take about 4 ms: more than it
+#: takes to load from the object cache, less than to compile.
+BYTES_OF_A_COUNT = 1 << 12
 
 #: Sizes up to which there are kernels of exact sizes. They sum every depth in order, so they give the bits of
 #: the general kernel while all depths are in one block and one chain: no core has a smaller kc for floats.
@@ -78,9 +79,12 @@ class ExactSizeKey(NamedTuple):
         >>> ExactSizeKey(64, 64, 64, "f32", "row", "row").counts
         1
         >>> ExactSizeKey(64, 64, 64, "f32", "row", "row", ahead=True).counts
-        4
+        12
         """
-        return max(1, self.m * self.n * self.k // WORK_OF_A_COUNT) if self.ahead else 1
+        if not self.ahead:
+            return 1
+        elements = self.m * self.k + self.k * self.n + self.m * self.n
+        return max(1, elements * DTYPES[self.dtype].size // BYTES_OF_A_COUNT)
 
     @property
     def products_to_repay(self) -> int:
