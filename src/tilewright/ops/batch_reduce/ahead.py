@@ -13,7 +13,7 @@ from tilewright.ir.expressions import Constant, Expression, Name
 from tilewright.ir.nodes import Loop, Slice, Statement
 
 #: Tiles along one axis of C: (size, how many) of each run of equal ones, as `Cover` has them.
-Parts = tuple[tuple[int, int], ...]
+TileCounts = tuple[tuple[int, int], ...]
 
 
 class NextMatrix(NamedTuple):
@@ -98,7 +98,9 @@ class Shares(NamedTuple):
         return Slice(share.matrix.buffer, share.matrix.start + place, (Constant(0), Constant(share.step)))
 
 
-def share_tiles(matrices: Sequence[NextMatrix], heights: Parts, widths: Parts, depth: int) -> Shares:
+def share_tiles(
+    matrices: Sequence[NextMatrix], heights: TileCounts, widths: TileCounts, depth: int
+) -> Shares:
     """Divides the tiles of a product among the matrices of the next one, in their order, by their bytes.
 
     Along the axis that has more tiles; if there are fewer tiles than matrices, the smallest are left out.
@@ -125,7 +127,7 @@ def _shares(matrices: Sequence[NextMatrix], tiles: int, steps: int) -> list[Shar
     return found
 
 
-def _divided(parts: Parts, shares: list[Share]) -> Iterator[TileRun]:
+def _divided(parts: TileCounts, shares: list[Share]) -> Iterator[TileRun]:
     """Runs of equal tiles, each within one share."""
     sizes = [size for size, count in parts for _ in range(count)]
     owners = [(share, number) for share in shares for number in range(share.tiles)]
@@ -136,7 +138,7 @@ def _divided(parts: Parts, shares: list[Share]) -> Iterator[TileRun]:
         first += size * len(numbers)
 
 
-def _undivided(parts: Parts) -> Iterator[TileRun]:
+def _undivided(parts: TileCounts) -> Iterator[TileRun]:
     """Runs of equal tiles."""
     first = number = 0
     for size, count in parts:

@@ -47,6 +47,8 @@ class BatchReduceGemm:
     batch : "stride" (A_i is br_stride_a elements after A_(i-1)) or "address" (A and B are arrays of
         pointers; the batch strides are then not read); or "ahead": one product, and the batch strides lead
         to the next one, which is prefetched: its A, B and C are taken to be without gaps, C to follow C.
+        Nothing is prefetched where both operands are packed (instructions of several depths, complex
+        numbers) or tiles hold depths of A in registers (Neon).
 
     Raises
     ------

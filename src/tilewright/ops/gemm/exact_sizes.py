@@ -86,7 +86,7 @@ def slot_number(key: int) -> int:
     return (key * HASH & (1 << 64) - 1) >> 64 - SLOT_BITS
 
 
-#: Where tables that only grow keep a shape whose slot another one has: the slot's number, exclusive or this.
+#: A table that only grows keeps a shape whose slot another one has in the slot whose number is that XOR this.
 SECOND_SLOT = 1
 
 

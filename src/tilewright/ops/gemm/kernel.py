@@ -66,7 +66,7 @@ class GemmKernel(ArrayKernel):
     def ahead_from(self) -> int:
         """Bytes of a batch from which kernels of exact sizes prefetch the next product."""
         types = self.types
-        if self.largest_exact < 0 or types.is_complex:
+        if self.largest_exact < 0 or not types.uniform:
             return NEVER
         return ahead_from(self.machine, self.machine.isa.tile(types.a))
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from tilewright.machine.isa import TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import machine_tile
-from tilewright.macro.cost import panels_stay
+from tilewright.macro.blocking import machine_tile, wide_tile
 from tilewright.ops.batch_reduce.problem import BatchMode, BatchReduceGemm
 from tilewright.preparing import preparing
 from tilewright.recorder import current
@@ -31,8 +30,8 @@ Array: TypeAlias = NDArray[Any]
 PRODUCTS_TO_REPAY = 10_000
 
 #: Kernels that prefetch save a part of the time in which a product's bytes come, not a constant: each product
-#: counts once for so many bytes. So 40 MB come before there is a kernel, which take about 4 ms: more than it
-#: takes to load from the object cache, less than to compile.
+#: counts once for so many bytes. So a kernel is made after 40 MB, about 4 ms: more than it takes to load one
+#: from the object cache, less than to compile it.
 BYTES_OF_A_COUNT = 1 << 12
 
 #: Sizes up to which there are kernels of exact sizes. They sum every depth in order, so they give the bits of
@@ -152,13 +151,12 @@ def largest_exact(instruction: TileFma) -> int:
 def ahead_from(machine: Machine, instruction: TileFma) -> int:
     """Bytes of a batch from which kernels of exact sizes prefetch the next product.
 
-    On cores where panels stay in L2 because L3 is late; `NEVER` on others, which were not measured.
+    Where strips have wide tiles, which says that L3 is late and L2 large and fast; `NEVER` on other cores,
+    which were not measured.
     """
-    if not instruction.in_place:
-        return NEVER
     tile = machine_tile(machine, instruction)
-    late = panels_stay(machine, instruction, tile.mr, tile.nr)
-    return int(machine.l2.size * AHEAD_BATCH_L2) if late else NEVER
+    wide = wide_tile(machine, instruction, tile.mr, tile.nr)
+    return NEVER if wide is None else int(machine.l2.size * AHEAD_BATCH_L2)
 
 
 def fit(
