@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.llvm.build import Callee, Module
+from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.builtin import address_of
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.target import data_layout, emit_object
-from tilewright.llvm.values import INT64, POINTER, VOID, int64
+from tilewright.llvm.values import INT64, POINTER, VOID, Value, int64
 from tilewright.machine.host import host_machine
 from tilewright.threads.pool import ThreadPool
 
@@ -22,6 +22,11 @@ TURNS, INSIDE, MOST, CLASHES, MEET = range(5)
 #: Behind them: for each thread whether it is inside a task, then for each task how often it ran.
 THREADS_AT, THREADS = 8, 64
 TASKS_AT = THREADS_AT + THREADS
+
+
+def _keep_most(f: Function, value: Value, place: Value) -> None:
+    """Stores a value if it is the largest so far; threads that do so at once lose none."""
+    f.emit(INT64, f"atomicrmw max {place.typed}, {value.typed} acq_rel")
 
 
 def _emit() -> str:
@@ -37,8 +42,7 @@ def _emit() -> str:
     busy = f.icmp("!=", f.xchg(mine, int64(1)), 0)
     f.atomic_add(f.at(env, 8 * CLASHES), f.zext(busy, INT64))
     inside = f.add(f.atomic_add(f.at(env, 8 * INSIDE), 1), 1)
-    with f.when(f.icmp(">", inside, f.load_acquire(INT64, f.at(env, 8 * MOST)))):
-        f.store_release(inside, f.at(env, 8 * MOST))
+    _keep_most(f, inside, f.at(env, 8 * MOST))
     with f.loop(int64(0), f.load(INT64, f.at(env, 8 * TURNS), 8), int64(1)):
         f.load_acquire(INT64, env)
         f.pause()
@@ -51,8 +55,7 @@ def _emit() -> str:
     f = module.define("meet", VOID, arguments, exported=True)
     env, yielded = f.arguments["env"], module.declare("tw_yield", VOID, ())
     inside = f.add(f.atomic_add(f.at(env, 8 * INSIDE), 1), 1)
-    with f.when(f.icmp(">", inside, f.load_acquire(INT64, f.at(env, 8 * MOST)))):
-        f.store_release(inside, f.at(env, 8 * MOST))
+    _keep_most(f, inside, f.at(env, 8 * MOST))
     with f.loop(int64(0), f.load(INT64, f.at(env, 8 * TURNS), 8), int64(1)):
         with f.when(
             f.icmp(">=", f.load_acquire(INT64, f.at(env, 8 * MOST)), f.load(INT64, f.at(env, 8 * MEET), 8))
@@ -161,7 +164,7 @@ def count(
 
 def meeting(pool: ThreadPool, threads: int, *, long: bool = True) -> int:
     """How many threads of a pool come together within a task of some seconds, or of a moment."""
-    found = Count(threads, 10_000_000 if long else 100_000)
+    found = Count(threads, 1_000_000 if long else 100_000)
     found.words[MEET] = threads
     pool.state.alone_until = 0  # waiting for others is a loss, which the next run would repay
     with pool.team(long=long) as team:

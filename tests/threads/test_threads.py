@@ -38,9 +38,23 @@ def wait(request: pytest.FixtureRequest) -> Wait:
     return found
 
 
+_pools: list[ThreadPool] = []
+
+
 def pool_of(size: int, wait: Wait | None = None, cores: int = 64, spin_us: float = 50) -> ThreadPool:
     """A pool of its own; its workers stay, asleep."""
-    return ThreadPool(size, cores, spin_us, wait)
+    _pools.append(ThreadPool(size, cores, spin_us, wait))
+    return _pools[-1]
+
+
+@pytest.fixture(autouse=True)
+def nobody_polls_afterwards() -> Iterator[None]:
+    """A worker that still polled would take its core from the tests that follow."""
+    yield
+    pools, _pools[:] = _pools[:], []
+    for pool in pools:
+        pool.state.cores = 0
+    assert eventually(lambda: not any(pool.state.awake for pool in pools))
 
 
 def settled(pool: ThreadPool) -> bool:
