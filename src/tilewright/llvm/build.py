@@ -77,8 +77,15 @@ class Module:
             f'target triple = "{triple}"',
         )
         self.triple, self.vector_bits, self.quick = triple, vector_bits, quick
+        #: What the text of functions may depend on: modules of one kind can share them.
+        self.kind = (triple, data_layout, tuning, vector_bits, quick)
         self.functions: dict[str, Function] = {}
         self.declarations: dict[str, str] = {}
+
+    def empty(self) -> Module:
+        """Another module of this kind, without functions."""
+        triple, data_layout, tuning, vector_bits, quick = self.kind
+        return Module("", triple, data_layout, tuning, vector_bits, quick=quick)
 
     def declare(
         self, name: str, result: Type, arguments: Sequence[Type], *, variadic: bool = False
@@ -160,9 +167,20 @@ class Function(ControlFlow):
         self._stack: list[str] = []
         self._opening: list[str] = []
         self._closing: list[tuple[str, Callable[[], None]]] = []
+        self._text = ""
+
+    def seal(self) -> int:
+        """Keeps the text alone, of a function that is complete; its length."""
+        if not self._text:
+            self._text = "\n".join(self.lines())
+            self.blocks.clear()
+        return len(self._text)
 
     def lines(self) -> Iterator[str]:
         """The text of the definition."""
+        if self._text:
+            yield self._text
+            return
         linkage = "" if self.exported else "internal "
         arguments = ", ".join([*(value.typed for value in self.arguments.values()), *["..."] * self.variadic])
         attributes = self.module.attributes if self.attributes is None else self.attributes

@@ -26,6 +26,7 @@ from tilewright.llvm.values import (
     vector_of,
     zero,
 )
+from tilewright.llvm.written import write_once
 from tilewright.machine.isa import Edge, Isa
 from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.packing.squares import (
@@ -136,6 +137,10 @@ class PackKernel:
         known = module.find(self.name)
         if known is not None:
             return known
+        shape = (self.source, self.to, self.panel, self.kr, self.unit, self.parts, self.adjacent)
+        return write_once(module, (type(self), self.isa, shape), self._define)
+
+    def _define(self, module: Module) -> Callee:
         arguments = [
             ("destination", POINTER),
             ("source", POINTER),

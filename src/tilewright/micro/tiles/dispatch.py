@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tilewright.ir.partial_tiles import LEAST_REPEATING, PARTIAL_HEIGHTS, REPEATING_HEIGHTS, least_rows
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import VOID, Value, int64, memory_type, zero
+from tilewright.llvm.written import write_once
 from tilewright.machine.isa import Edge
 from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.emission import emitter
@@ -144,8 +145,14 @@ class Dispatch:
     def emit(self, module: Module) -> Callee:
         """Defines the functions of this tile in a module if needed; returns the one to call."""
         known = module.find(self._any_size)
-        if known is not None:
-            return known
+        return self._once(module, self._emit) if known is None else known
+
+    def _once(self, module: Module, write: Callable[[Module], Callee]) -> Callee:
+        """Functions of this tile in a module, as another module has them or written."""
+        what = (write.__name__, self.kernel.identity, self.signature, self.quick)
+        return write_once(module, what, write)
+
+    def _emit(self, module: Module) -> Callee:
         heights = {rows: self._emit_height(module, rows) for rows in self.row_variants()}
         return self._emit_dispatch(module, heights)
 
@@ -214,7 +221,10 @@ class Dispatch:
         Its parameters are those of `EntryPoint.ONE_HEIGHT`.
         """
         known = module.find(f"{self.name}_{self.tile.mr}")
-        return self._emit_height(module, self.tile.mr) if known is None else known
+        return self._once(module, self._emit_whole) if known is None else known
+
+    def _emit_whole(self, module: Module) -> Callee:
+        return self._emit_height(module, self.tile.mr)
 
     def _emit_height(self, module: Module, rows: int) -> Callee:
         """One function per height; inside, one loop per column variant."""

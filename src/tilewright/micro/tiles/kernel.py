@@ -8,7 +8,7 @@ stores; a subclass loads operands and emits one `Multiply`. `emit_inline` writes
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
@@ -111,6 +111,11 @@ class MicroKernel(Chains):
     def walk_ahead(self, f: Function, part: TilePart, call: TileCall, acc: list[Value]) -> list[Value]:
         """All depths of one product, whose operands are loaded some steps ahead."""
         raise NotImplementedError
+
+    @property
+    def identity(self) -> tuple[Hashable, ...]:
+        """All that shapes the code of the tile."""
+        return (type(self), self.isa, self.instruction, self.tile, self.a, self.b, self.c, self.adjacent_a)
 
     @property
     def name(self) -> str:

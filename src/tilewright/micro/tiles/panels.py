@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from contextlib import nullcontext
 from functools import reduce
 from typing import NamedTuple
@@ -72,6 +73,11 @@ class PanelKernel(VectorKernel):
         super().__init__(isa, instruction, tile, operands, c, adjacent_a=False)
         self.repeats_rows = False
         self.elements = elements
+
+    @property
+    def identity(self) -> tuple[Hashable, ...]:
+        """All that shapes the code of the tile."""
+        return (*super().identity, self.elements)
 
     @property
     def name(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilewright.ir.nodes import FEW_LANES, LINE_BITS
 from tilewright.llvm.build import Callee, Function, Module
 from tilewright.llvm.values import INT64, POINTER, VOID, Type, Value, element_type, int64, vector_of, zero
+from tilewright.llvm.written import write_once
 from tilewright.machine.isa import SUMS_OF_A_CHAIN, Isa
 from tilewright.machine.machine import CACHE_LINE
 from tilewright.micro.packing.squares import OFFSET_BYTES, square_function
@@ -70,6 +71,10 @@ class TransposedKernel:
         known = module.find(self.name)
         if known is not None:
             return known
+        shape = (self.dtype, self.most, self.lines_first, self.set_bytes)
+        return write_once(module, (type(self), self.isa, shape), self._define)
+
+    def _define(self, module: Module) -> Callee:
         functions = {count: self._emit_count(module, count) for count in self.counts}
         f = module.define(self.name, VOID, self._arguments())
         g = f.arguments
