@@ -74,6 +74,7 @@ MATMUL = TileMatmul(
     beta=FirstElse("i", Scalar("beta"), Scalar(1.0)),
 )
 ROWS = Slice("a", Name("i") * Name("m"), (Name("m"), ONE))
+SPLIT = replace(MATMUL, a=replace(ROWS, buffer="pairs"), split=True)
 FEW = Slice("panel", ZERO, (ONE, Constant(4)), panels=Panels(4, Constant(8)))
 PLAIN = replace(MATMUL, alpha=Scalar(1.0), beta=Scalar(0.0))
 TURNED = replace(PLAIN, a=FEW, b=ROWS, columns=Constant(4), form=TileForm.TRANSPOSED_B)
@@ -103,7 +104,9 @@ def inside(*statements: Statement) -> Program:
 
 
 def test_the_program_that_the_table_breaks_is_good() -> None:
-    good = replace(LOOP, body=(LET, If(TEST, (PACK, PAIRS, MATMUL), (TURNED, TURNED_A, DOT, EPILOGUE))))
+    good = replace(
+        LOOP, body=(LET, If(TEST, (PACK, PAIRS, MATMUL), (TURNED, TURNED_A, DOT, SPLIT, EPILOGUE)))
+    )
     assert verify(body(good)) == body(good)
 
 
@@ -137,6 +140,13 @@ BAD_OFFSET = Slice("a", Name("q"), (ONE, ONE))
 BAD_STRIDE = Slice("a", ZERO, (ONE, Name("q")))
 
 RULES: dict[str, tuple[Program, str, str]] = {
+    "a tile of numbers split": (inside(replace(MATMUL, a=ROWS, split=True)), "matmul c", "a tile splits f32"),
+    "complex numbers whole": (inside(replace(SPLIT, split=False)), "matmul c", "a tile does not split c64"),
+    "complex numbers apart": (
+        inside(replace(SPLIT, a=replace(WINDOW, buffer="pairs"))),
+        "matmul c",
+        "complex elements of A must be adjacent along the depth",
+    ),
     "declared twice: sizes": (replace(GOOD, sizes=("m", "m")), "p", "declared twice"),
     "declared twice: size and scalar": (replace(GOOD, sizes=("m", "beta")), "p", "declared twice"),
     "declared twice: size and buffer": (replace(GOOD, sizes=("m", "a")), "p", "declared twice"),

@@ -141,7 +141,8 @@ class _Placed(Interpreter):
         rows, columns, depth = (self.integer(part, names) for part in (node.rows, node.columns, node.depth))
         found = []
         for left, right in self.batch(node, names) if depth else ():
-            a, b = self.touched(left, (rows, depth), names), self.touched(right, (columns, depth), names)
+            a = self.touched(left, (rows, depth // node.depths_of_a), names).repeat(node.depths_of_a, axis=1)
+            b = self.touched(right, (columns, depth), names)
             found.append(np.concatenate([a, b]).T.ravel())
         if node.carry is not None:
             found.append(self.touched(node.carry.sums, (rows, columns), names).ravel())

@@ -290,7 +290,8 @@ class Interpreter:
         exact = _exact(acc.numpy)
         value: Array = np.zeros((rows, columns), exact)
         for left, right in self.batch(node, names) if depth else ():
-            a = self.elements(left, (rows, depth), names).values.astype(exact)
+            a = self.elements(left, (rows, depth // node.depths_of_a), names).values
+            a = (_split(a) if node.split else a).astype(exact)
             if node.stored is None:
                 b = self.elements(right, (columns, depth), names).values.astype(exact)
             else:
@@ -417,6 +418,11 @@ class _Elements(NamedTuple):
     def store(self, values: Array) -> None:
         """Overwrites the elements."""
         self.array[self.at] = values
+
+
+def _split(values: Array) -> Array:
+    """The numbers of a matrix of complex ones: twice the columns, real parts and imaginary parts in turn."""
+    return np.stack([values.real, values.imag], axis=2).reshape(values.shape[0], -1)
 
 
 def _exact(dtype: np.dtype[Any]) -> type[np.int64 | np.float64]:

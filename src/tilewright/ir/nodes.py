@@ -274,7 +274,8 @@ class TileMatmul:
     Before the depth ends C, or `fetched` in its place, is prefetched. With `ahead`, tiles of known sizes also
     prefetch what is read later, in each step of the depth a column of `ahead`. With `padded`, A and B have
     all rows and columns of the tile: those beyond `rows` and `columns` repeat the last ones. `sums` is the
-    type of the sums where it is wider than products of A and B have by default.
+    type of the sums where it is wider than products of A and B have by default. With `split`, elements of A
+    are complex numbers that are adjacent along the depth, each of which is two depths (`Parts.SPLIT`).
     """
 
     c: Slice
@@ -296,13 +297,19 @@ class TileMatmul:
     ahead: Slice | None = None
     padded: bool = False
     sums: DType | None = None
+    split: bool = False
+
+    @property
+    def depths_of_a(self) -> int:
+        """Depths for each element of A."""
+        return Parts.SPLIT.spread[1] if self.split else 1
 
 
 def sums_type(node: TileMatmul, a: DType, b: DType) -> DType:
     """The type of a tile's sums, given the elements of its operands in memory."""
     if node.sums is not None:
         return node.sums
-    return accumulator(a, b if node.stored is None else node.stored.elements.value_type(a))
+    return accumulator(a.real, b if node.stored is None else node.stored.elements.value_type(a))
 
 
 @dataclass(frozen=True)

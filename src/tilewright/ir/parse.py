@@ -224,6 +224,7 @@ class _Parser:
         ahead = line.slice() if line.take("ahead") else None
         padded = bool(line.take("padded"))
         acc = line.dtype() if line.take("sums") else None
+        split = bool(line.take("split"))
         finish = line.finish()
         line.end()
         sizes = (rows, columns, depth)
@@ -234,6 +235,7 @@ class _Parser:
             ahead=ahead,
             padded=padded,
             sums=acc,
+            split=split,
         )
 
     @staticmethod

@@ -259,6 +259,10 @@ class _Verifier:
         if node.stored is not None:
             self.stored(node.stored, node.b, scope, where)
             b = node.stored.elements.value_type(a)
+        if node.split is not (a.kind is Kind.COMPLEX):
+            verb = "splits" if node.split else "does not split"
+            raise InvalidTileIr(where=where, reason=f"a tile {verb} {a}")
+        a = a.real
         if a.is_integer != b.is_integer or (node.finish is None and a.is_integer != c.is_integer):
             raise InvalidTileIr(where=where, reason=f"{c} can't hold products of {a} and {b}")
         sums = accumulator(a, b) if node.sums is None else node.sums
@@ -323,6 +327,9 @@ class _Verifier:
         if node.form in (TileForm.TRANSPOSED_A, TileForm.TRANSPOSED_B):
             types = {self.buffers[part.buffer].dtype for part in (node.a, node.b, node.c)}
             rules = (*rules, (len(types) == 1, "the operands of a turned tile have one type"))
+        if node.split:
+            adjacent = node.a.strides[1] == one and node.a.interleave == 1
+            rules = (*rules, (adjacent, "complex elements of A must be adjacent along the depth"))
         for holds, reason in rules:
             if not holds:
                 raise InvalidTileIr(where=where, reason=reason)

@@ -13,6 +13,7 @@ from tilewright.machine.cores import Core
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.records import dataclass
+from tilewright.spec.parts import Parts
 from tilewright.spec.problem import ProductTypes
 
 
@@ -342,6 +343,9 @@ def in_place_limits(
     crowded = STAYING_CROWDED_ROWS if stays else FEW_ROWS if late_l3 else CROWDED_ROWS
     unfetched = UNFETCHED_LINES_ROWS if wide else UNFETCHED_ROWS
     above, most = (mr, SEVERAL_TILES_ROWS) if wide else (unfetched, STREAMED_ROWS)
+    # Of an element of B; panels hold complex numbers twice (`Parts.ROTATED`).
+    across, deep = Parts.ROTATED.spread if types.is_complex else Parts.WHOLE.spread
+    in_panels = types.b.real.size * across * deep
     return InPlaceLimits(
         in_place_b=IN_PLACE_B_L1 * l1.size // types.b.size,
         far_b=machine.l2.size // types.b.size,
@@ -369,7 +373,7 @@ def in_place_limits(
         few_in_one_set=0 if wide else max(1, way // types.b.size),
         few_columns=4 * nr,
         strip=tiles * mr,
-        strip_slice=int(stays * LATE_PANELS_L2 * machine.l2.size) // types.b.size,
+        strip_slice=int(stays * LATE_PANELS_L2 * machine.l2.size) // in_panels,
         one_set=max(1, way // types.b.size),
         rows_in_one_set=0 if held else max(1, way // types.a.size),
         half_in_one_set=0 if core.full_sets_in_place else max(1, way // types.a.size),

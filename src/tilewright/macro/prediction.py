@@ -61,6 +61,16 @@ class Product(NamedTuple):
         """Row-major operands without gaps."""
         return cls(m, n, k, k, 1, n, 1, n, 1)
 
+    def of_numbers(self, parts: int) -> Product:
+        """The real product that one of elements of so many numbers is: see `Parts`.
+
+        >>> Product.contiguous(4, 5, 6).of_numbers(2)
+        Product(m=4, n=10, k=12, rs_a=12, cs_a=1, rs_b=10, cs_b=1, rs_c=10, cs_c=1)
+        """
+        m, n, k, *strides = self
+        steps = [step if step == 1 else step * parts for step in strides]
+        return Product(m, n * parts, k * parts, *steps)
+
 
 @dataclass(frozen=True)
 class CutProduct:

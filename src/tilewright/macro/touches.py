@@ -128,7 +128,7 @@ def touches_of(node: Statement) -> Iterator[Touch]:
 def _of_tile(node: TileMatmul) -> Iterator[Touch]:
     """Operands, sums and what finishes them."""
     rows, columns, depth = node.rows, node.columns, node.depth
-    yield Touch(node.a, rows, depth)
+    yield Touch(node.a, rows, ceildiv(depth, node.depths_of_a))
     yield _words(node.b, node.stored, columns, depth)
     sums = node.c if node.carry is None else node.carry.sums
     yield Touch(sums, rows, columns, written=True)

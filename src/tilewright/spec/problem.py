@@ -184,6 +184,15 @@ class ProductTypes:
         return self.a.kind is Kind.COMPLEX
 
     @property
+    def numbers(self) -> ProductTypes:
+        """The same of the numbers that complex elements are pairs of.
+
+        >>> ProductTypes.parse("c64").numbers.a.name
+        'f32'
+        """
+        return ProductTypes(self.a.real, self.b.real, self.c.real, self.acc)
+
+    @property
     def uniform(self) -> bool:
         """Whether A, B, C and the sums have one type."""
         return self.a == self.b == self.c == self.acc

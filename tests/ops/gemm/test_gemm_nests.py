@@ -95,6 +95,7 @@ NESTS: dict[str, tuple[Gemm, Blocking, Edge | str]] = {
     "tiling_rrr_f16_carried": (Gemm(100, dtype="f16", strategy="tiling"), NARROW, "x86-64-v3"),
     "packing_rrr_i8_words": (Gemm(dtype="i8", strategy="packing"), replace(WIDE, kr=4), "cascadelake"),
     "packing_rrr_c64_parts": (Gemm(dtype="c64", strategy="packing"), WIDE, "znver5"),
+    "auto_rrr_c64_strips": (Gemm(dtype="c64"), WIDE, "znver5"),
     "packing_rrr_steps": (Gemm(strategy="packing", epilogue="scale:row,bias,gelu,residual"), WIDE, Edge.MASK),
     "packing_rrr_f32_wider_sums": (Gemm(sums="f64", strategy="packing"), NARROW, Edge.SPILL),
     "packing_rrr_bf16_carried": (Gemm(dtype="bf16", strategy="packing"), replace(WIDE, kr=2), "znver5"),

@@ -21,6 +21,7 @@ from tilewright.ir.trace import names_in
 from tilewright.llvm.values import INT64, Value, int64
 from tilewright.machine.isa import MATRIX_MULTIPLY, Broadcast
 from tilewright.machine.machine import Machine
+from tilewright.micro.calls import Window
 from tilewright.micro.tiles.dispatch import Dispatch
 from tilewright.micro.tiles.dot import DotKernel
 from tilewright.micro.tiles.engine import EngineKernel
@@ -69,6 +70,14 @@ def lower_matmul(node: TileMatmul, scope: Scope) -> None:
                     _dispatched(node, kernel, scope)
 
 
+def _windows(node: TileMatmul, scope: Scope) -> tuple[Window, Window, Window]:
+    """A, B and C; rows of a split A are counted in numbers."""
+    a, b, c = (scope.window(window) for window in (node.a, node.b, node.c))
+    if node.split:
+        a = a._replace(row=scope.f.mul(a.row, node.depths_of_a), dtype=a.dtype.real)
+    return a, b, c
+
+
 @contextmanager
 def _configured(kernel: MicroKernel, scope: Scope) -> Iterator[None]:
     """Configures the unit of a tile: once in a function, or for each tile if tasks may release it between."""
@@ -95,7 +104,7 @@ def _sizes_known(node: TileMatmul, kernel: MicroKernel) -> bool:
 def _micro_kernel(node: TileMatmul, scope: Scope) -> MicroKernel:
     """The micro-kernel of a node: its instruction follows from the element types of its operands."""
     isa = scope.frame.machine.isa
-    a, b = (Source(scope.dtype(part.buffer), part.interleave > 1) for part in (node.a, node.b))
+    a, b = (Source(scope.dtype(part.buffer).real, part.interleave > 1) for part in (node.a, node.b))
     if node.stored is not None:
         b = Source(node.stored.elements.value_type(a.dtype), packed=True)
     instruction = isa.tile(a.dtype, b.dtype, node.sums)
@@ -104,7 +113,6 @@ def _micro_kernel(node: TileMatmul, scope: Scope) -> MicroKernel:
     adjacent_a = node.a.strides[0] == Constant(instruction.interleave_a)
     adjacent_a = adjacent_a and (isa.broadcast is not Broadcast.MEMORY or instruction.is_matrix_engine)
     c = scope.dtype(node.c.buffer).real
-    a, b = (source._replace(dtype=source.dtype.real) for source in (a, b))
     if node.stored is not None:
         return PanelKernel(isa, instruction, node.tile, (a, b), c, node.stored.elements)
     if instruction.instruction == MATRIX_MULTIPLY:
@@ -118,7 +126,7 @@ def _micro_kernel(node: TileMatmul, scope: Scope) -> MicroKernel:
 
 def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
     """A call of the tile's function for any size; with an epilogue, of the function for whole tiles."""
-    a, b, c = (scope.window(window) for window in (node.a, node.b, node.c))
+    a, b, c = _windows(node, scope)
     columns, depth = scope.integers(node.columns, node.depth)
     alpha, beta = (scope.scalar(value, kernel.acc) for value in (node.alpha, node.beta))
     a_depth = _depth_step(scope, node.a, a.column, kernel)
@@ -258,7 +266,7 @@ def _inline(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
     rows, columns, depth = scope.integers(node.rows, node.columns, node.depth)
     assert rows.known is not None
     assert columns.known is not None
-    a, b, c = (scope.window(window) for window in (node.a, node.b, node.c))
+    a, b, c = _windows(node, scope)
     batch, (a_pointer, b_pointer) = None, (a.pointer, b.pointer)
     if node.batch is not None:
         a_step, b_step, products = scope.integers(node.batch.a_step, node.batch.b_step, node.batch.count)

@@ -113,7 +113,7 @@ class WideStrips(NamedTuple):
     def of(cls, nest: Nest, machine: Machine) -> WideStrips | None:
         """Those of a product, if its types and register tile have them; see `wide_tile`."""
         blocking, instruction = nest.blocking, nest.instruction
-        if nest.packed or not nest.uniform:
+        if nest.packed or not (nest.uniform or nest.parts > 1):
             return None
         wide = wide_tile(machine, instruction, blocking.mr, blocking.nr)
         if wide is None:
@@ -126,7 +126,7 @@ class WideStrips(NamedTuple):
     @property
     def columns(self) -> int:
         """The fewest columns."""
-        return WIDE_PANELS * self.nest.tile.nr
+        return WIDE_PANELS * self.nest.columns_step
 
     def body(self, others: tuple[Statement, ...]) -> tuple[Statement, ...]:
         """These where columns are many enough, else other statements."""

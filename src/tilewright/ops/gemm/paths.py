@@ -57,7 +57,7 @@ class GemmPaths:
             machine,
             nest.instruction,
             blocking,
-            nest.types,
+            nest.types.numbers,
             limits.strip,
             limits.strip_slice,
             limits.depths_of_strip,
@@ -100,7 +100,7 @@ class GemmPaths:
         """Predicted cycles of one path."""
         names, run = self._names(product), Interpreter({}, {})
         sizes = (getattr(self.nest.sizes, name) for name in Product._fields)
-        product = Product(*(run.integer(size, names) for size in sizes))
+        product = Product(*(run.integer(size, names) for size in sizes)).of_numbers(self.nest.parts)
         return self._cut_of(path, product).predict(path, product)
 
     def _cut_of(self, path: Path, product: Product) -> CutProduct:

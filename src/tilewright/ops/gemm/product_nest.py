@@ -220,7 +220,11 @@ class Nest:
         if self.in_place:
             return ()
         stored = self.types.a if self.a == "a" else self.types.b
-        if self.parts > 1 or self.instruction.is_matrix_engine or stored != self.instruction.a:
+        if self.parts > 1:
+            # Complex numbers that are adjacent along the depth are so many depths of real ones.
+            plain = self.instruction.in_place and stored.real == self.instruction.a
+            return decided(Compare(Relation.EQ, self.sizes.cs_a, Constant(1))) if plain else None
+        if self.instruction.is_matrix_engine or stored != self.instruction.a:
             return None
         k = self.sizes.k
         return decided(
@@ -301,12 +305,15 @@ class Nest:
             groups=self.groups(self.tile_column),
             finish=self.steps.at(i, self.tile_column, "pc"),
             sums=self.types.chosen,
+            split=self.parts > 1 and a.buffer == self.a and self.a not in self.packed,
         )
 
     def a_in_place(self) -> Slice:
         """A at row i and depth pc, in place."""
         sizes, k = self.sizes, self.instruction.k
         offset = Name("i") * sizes.rs_a + Name("pc") * sizes.cs_a
+        if self.parts > 1:
+            return Slice(self.a, offset, (sizes.rs_a, Constant(1)))
         if k == 1:
             return Slice(self.a, offset, (sizes.rs_a, sizes.cs_a))
         return Slice(self.a, offset, (sizes.rs_a, Constant(k)), interleave=k)
