@@ -181,6 +181,8 @@ def strategy_of(program: Program, primitives: tuple[Statement, ...]) -> str:
         return "few rows: B is read along its contiguous depths and transposed in registers"
     if any(isinstance(node, TileEpilogue) for node in primitives):
         return "streaming: whole rows of B are read once and added to sums kept in cache"
+    if "a_block" in packed:
+        return "packing: panels of A are packed once and meet slices of panels of B that L2 keeps"
     if "a_pack" in packed:
         return "packing: five loops around packed panels of A and B (Kuzma et al. 2023, Algorithm 1)"
     if "b_pack" in packed:

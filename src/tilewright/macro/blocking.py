@@ -56,6 +56,9 @@ PANEL_WITHOUT_L3 = 4 << 20
 
 #: Rows of a C that can't take sums, whose sums wait in a block or beside a column of tiles.
 SUMS_ROWS = 2048
+#: Rows of A that are packed at once where they meet several slices of B. They take 8 MiB, a share of L3; each
+#: block of them packs B again.
+PACKED_ROWS = 2048
 
 
 #: Columns of the block of `SUMS_ROWS` rows in which sums of a narrower C wait for the next depth block: B is

@@ -52,7 +52,7 @@ each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
 def same_bits(left: Array, right: Array) -> bool:
-    word = {4: np.uint32, 8: np.uint64}[left.itemsize]
+    word = {2: np.uint16, 4: np.uint32, 8: np.uint64}[left.itemsize]
     return np.array_equal(np.ascontiguousarray(left).view(word), np.ascontiguousarray(right).view(word))
 
 
@@ -168,6 +168,16 @@ def test_repeated_calls(dtype: type) -> None:
     assert all(same_bits(tw.matmul(a, b), expected) for _ in range(20))
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_an_a_that_is_packed_once_for_slices_of_b(dtype: str) -> None:
+    """Where L2 keeps panels; an A in place gives the bits, one of several blocks of rows too."""
+    for m, n, k in ((70, 900, 400), (2100, 800, 300)):
+        a, b = rough((m, k), np.float64, 1).astype(dtype), rough((k, n), np.float64, 2).astype(dtype)
+        expected = tw.matmul(a, b)
+        assert same_bits(tw.matmul(np.asfortranarray(a), b), expected)
+        assert same_bits(tw.matmul(a[40:65], b), expected[40:65])
+
+
 # --- complex numbers: parts of a product are added in one order, whichever matrix comes first --------
 
 
@@ -198,7 +208,9 @@ def laid(array: Array, order: str) -> Array:
 
 
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
-@pytest.mark.parametrize(("m", "n", "k"), [(1, 7, 9), (5, 6, 3), (33, 17, 20), (70, 65, 600), (300, 260, 4)])
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(1, 7, 9), (5, 6, 3), (33, 17, 20), (70, 65, 600), (300, 260, 4), (66, 300, 300)]
+)
 def test_complex_products_in_every_layout(dtype: str, m: int, n: int, k: int) -> None:
     """The imaginary part was summed in the other order where a column-major out was computed transposed."""
     a, b = complex_matrix((m, k), dtype, 1), complex_matrix((k, n), dtype, 2)

@@ -530,6 +530,44 @@ def test_what_auto_packs(sizes: tuple[int, int, int, int], monkeypatch: pytest.M
     assert packed == PACKED[sizes]
 
 
+SLICE_BYTES = 768
+#: For columns and depth, how often 70 rows of A are packed in blocks of 32 beside slices of so many bytes;
+#: 0 where they are packed for each slice.
+PACKED_ONCE = {(330, 8): 3, (331, 20): 9, (10, 8): 0}
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "c64", "f16"])
+@pytest.mark.parametrize("columns_depth", PACKED_ONCE, ids=str)
+def test_a_is_packed_once_for_all_slices_of_b(
+    dtype: str, columns_depth: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless sums would wait outside of a C of float16, which several depth blocks of them do."""
+    for module in ("nest", "cache_blocks"):
+        monkeypatch.setattr(f"tilewright.ops.gemm.{module}.PACKED_ROWS", 32)
+    machine = find_machine("sapphirerapids")
+    monkeypatch.setattr("tilewright.macro.cost.LATE_PANELS_L2", SLICE_BYTES / machine.l2.size)
+    packed: list[str] = []
+    pack = Interpreter.pack
+
+    def record(run: Interpreter, node: Pack, names: Mapping[str, int]) -> None:
+        packed.append(node.destination.buffer)
+        pack(run, node, names)
+
+    def build(problem: Gemm) -> Program:
+        parts = 2 if problem.types.is_complex else 1
+        blocking = replace(shrunken(machine, instruction_of(problem, machine.isa), parts), nc=480)
+        return build_gemm(problem, blocking, machine, "g", only=ProductPath.PACKED)
+
+    monkeypatch.setattr(Interpreter, "pack", record)
+    n, k = columns_depth
+    for number, (a, b, c) in enumerate((("col", "row", "row"), ("strided", "col", "strided"))):
+        packed.clear()
+        check(Gemm(dtype=dtype, a=a, b=b, c=c), build, (70, n, k), SCALAR_PAIRS[number], variant=number)
+        once = 0 if dtype == "f16" and k > 8 else PACKED_ONCE[columns_depth]
+        assert packed.count("a_block") == once
+        assert ("a_pack" in packed) is (once == 0)
+
+
 # --- scratch, and a column-major C --------------------------------------------------------------------------
 
 

@@ -207,11 +207,11 @@ def test_rows_in_one_set_are_packed_on_cores_not_measured() -> None:
 
 
 def test_a_transposed_a_where_panels_stay_in_l2() -> None:
-    """It is packed for few columns, too, but not for few rows."""
+    """It is packed for few columns, too, but not for few rows, nor for some where B has few slices."""
     paths = GemmPaths.of(PROBLEM, find_machine("sapphirerapids"))
-    for sizes in ((1000, 16, 1000), (1000, 64, 1000), (3000, 32, 300), (257, 1000, 1000)):
+    for sizes in ((1000, 16, 1000), (1000, 64, 1000), (3000, 32, 300), (257, 1000, 1000), (65, 1000, 1000)):
         assert paths.chosen(transposed(*sizes)) is Path.PACKED
-    for sizes in ((28, 1000, 1000), (250, 1000, 500), (100, 16, 1000)):
+    for sizes in ((28, 1000, 1000), (64, 1000, 1000), (250, 300, 500), (100, 16, 1000)):
         assert paths.chosen(transposed(*sizes)) is Path.STRIPS
 
 

@@ -23,7 +23,7 @@ from tilewright.ir.expressions import (
 from tilewright.ir.nodes import If, Let, Loop, Slice, Statement
 from tilewright.ir.primitives.prefetch import PrefetchRows
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, depth_unit
+from tilewright.macro.blocking import PACKED_ROWS, SUMS_COLUMNS, SUMS_ROWS, depth_unit
 from tilewright.macro.partition import (
     COLUMN_TASKS,
     LEAST_COLUMN_TILES,
@@ -119,13 +119,10 @@ def packing(nest: Nest, strip: int = 0, strip_slice: int = 0) -> tuple[Statement
     lined = not nest.carries and nest.b not in nest.packed
     nest = replace(nest, strip=strip, shift=nest.shift_by_c() if lined else Constant(0))
     first = _first_column(nest)
-    widest: Expression = Constant(nest.blocking.nc // nest.parts)
-    if strip_slice:
-        widest = minimum(widest, ceildiv(Constant(strip_slice), Name("kc")) * Threads())
     blocks = (
         *_shift_let(nest),
         Let("mc", minimum(strip or block, rows_a_task if strip else maximum(rows_a_task, LEAST_TILES * mr))),
-        Let("nc", balanced(sizes.n - first, widest, nest.columns_step)),
+        Let("nc", balanced(sizes.n - first, _widest(nest, strip_slice), nest.columns_step)),
     )
     jc = Loop("jc", first, sizes.n, Name("nc"), _row_blocks(nest, Constant(0), sizes.m, "nc"))
     if not nest.carries:
@@ -157,28 +154,74 @@ def packing(nest: Nest, strip: int = 0, strip_slice: int = 0) -> tuple[Statement
     return (blocks[0], *decide(AnyOf((AllOf((one,)),)), alone, several))
 
 
+def packing_once(nest: Nest, strip: int, strip_slice: int) -> tuple[Statement, ...]:
+    """Rows of A are packed once for all columns; strips of the panels meet slices of B that L2 keeps.
+
+    `packing` would copy A again for each slice. Where C can't take unfinished sums, the depth is one block.
+    """
+    sizes, mr, ib, ip = nest.sizes, nest.tile.mr, Name("ib"), Name("ip")
+    if nest.carries:
+        nest = replace(nest, sums=Slice("block_sums", Constant(0), (Constant(SUMS_COLUMNS), Constant(1))))
+    else:
+        nest = replace(nest, shift=nest.shift_by_c())
+    first, rows = _first_column(nest), PACKED_ROWS // mr * mr
+    end = minimum(ib + rows, sizes.m)
+    place = replace(nest.a_panel(), buffer="a_block", offset=(ip - ib) * nest.panel_depth())
+    pack = replace(nest.pack_a(minimum(Name("mp"), end - ip), ip), destination=place)
+    panel = replace(nest.a_panel(ib), buffer="a_block")
+    strips = replace(nest, strip=strip)  # of panels, in tasks of as many columns as strips in place have
+    slices = Loop("jc", first, sizes.n, Name("nc"), _columns(strips, ib, end, Name("nc"), panel))
+    rows_a_task = share(minimum(sizes.m, rows), mr, tasks(ROW_TASKS))
+    return (
+        *_shift_let(nest),
+        Let("mp", rows_a_task),
+        Let("mc", minimum(strip, rows_a_task)),
+        Let("nc", balanced(sizes.n - first, _widest(nest, strip_slice), nest.columns_step)),
+        Loop(
+            "ib",
+            Constant(0),
+            sizes.m,
+            Constant(rows),
+            (nest.depth_loop(parallel("ip", ib, end, Name("mp"), pack), slices),),
+        ),
+    )
+
+
+def _widest(nest: Nest, strip_slice: int) -> Expression:
+    """The most columns of a block: its panels, and with a `strip_slice` so many elements for each thread."""
+    widest: Expression = Constant(nest.blocking.nc // nest.parts)
+    if strip_slice:
+        widest = minimum(widest, ceildiv(Constant(strip_slice), Name("kc")) * Threads())
+    return widest
+
+
 def _row_blocks(nest: Nest, begin: Expression, end: Expression, nc: str) -> tuple[Statement, ...]:
     """The loops pc, ic, jr and ir over rows begin .. end and the columns of block jc."""
-    sizes, tile, step = nest.sizes, nest.tile, nest.columns_step
-    jc, ic, jj = (Name(axis) for axis in ("jc", "ic", "jj"))
-    a = nest.a_in_place() if nest.strip else nest.a_panel()
+    a, rows = nest.a_panel(), tuple[Statement, ...]()
+    if nest.strip:
+        a = nest.a_in_place()
+    elif nest.a not in nest.packed:
+        rows = (nest.pack_a(minimum(Name("mc"), end - Name("ic"))),)
+    found = _columns(nest, begin, end, Name(nc), a, *rows)
+    lets = tuple(one for one in found if isinstance(one, Let))
+    return (*lets, nest.depth_loop(*found[len(lets) :]))
+
+
+def _columns(
+    nest: Nest, begin: Expression, end: Expression, nc: Expression, a: Slice, *rows: Statement
+) -> tuple[Statement, ...]:
+    """The columns of block jc at depth pc: they are packed, and rows begin .. end multiplied by them."""
+    jc, ic, jj, last = (Name(axis) for axis in ("jc", "ic", "jj", "jend"))
     one = nest.matmul(a, nest.b_panel(), nest.tile_columns)
-    ir = Loop("i", ic, minimum(ic + Name("mc"), end), Constant(tile.mr), (one,))
-    last = Name("jend")
-    ahead = _next_strip(nest, end) if nest.strip else ()
-    jr = Loop("j", jj, minimum(jj + Name("jn"), last), Constant(step), (*ahead, ir))
-    rows = () if nest.a in nest.packed or nest.strip else (nest.pack_a(minimum(Name("mc"), end - ic)),)
+    ir = Loop("i", ic, minimum(ic + Name("mc"), end), Constant(nest.tile.mr), (one,))
+    ahead = _next_strip(nest, end) if nest.strip and a.buffer == nest.a else ()
+    jr = Loop("j", jj, minimum(jj + Name("jn"), last), Constant(nest.columns_step), (*ahead, ir))
     blocks = parallel("ic", begin, end, Name("mc"), parallel("jj", jc, last, Name("jn"), *rows, jr))
-    panels: tuple[Statement, ...] = ()
-    if nest.b not in nest.packed:
-        panels = (parallel("jp", jc, last, Name("np"), *_pack_panels(nest)),)
     multiplied, packed = task_columns(nest, end - begin, last - jc)
-    return (
-        Let("jend", minimum(jc + Name(nc), sizes.n)),
-        multiplied,
-        *((packed,) if panels else ()),
-        nest.depth_loop(*panels, blocks),
-    )
+    jend = Let("jend", minimum(jc + nc, nest.sizes.n))
+    if nest.b in nest.packed:
+        return jend, multiplied, blocks
+    return jend, multiplied, packed, parallel("jp", jc, last, Name("np"), *_pack_panels(nest)), blocks
 
 
 def _pack_panels(nest: Nest) -> tuple[Statement, ...]:

@@ -21,15 +21,16 @@ from tilewright.ir.nodes import (
 )
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import SUMS_COLUMNS, SUMS_ROWS, Blocking, wide_tile
+from tilewright.macro.blocking import PACKED_ROWS, SUMS_COLUMNS, SUMS_ROWS, Blocking, wide_tile
 from tilewright.macro.cost import STREAMED_ROWS, InPlaceLimits, in_place_limits
-from tilewright.macro.prediction import Path
+from tilewright.macro.prediction import SLICES, Path
 from tilewright.macro.tuned import tuned_limits
 from tilewright.ops.gemm.cache_blocks import (
     beside_column,
     depth_lets,
     most_depths,
     packing,
+    packing_once,
     tiling,
     walk_columns,
 )
@@ -103,17 +104,17 @@ def _prepacked(nest: Nest, limits: InPlaceLimits, isa: Isa) -> tuple[Statement, 
     return _few_rows(nest, isa, decide(near, walk_columns(nest, nest.column_packed()), body))
 
 
-class WideStrips(NamedTuple):
-    """Strips of A that meet wider tiles where columns are many: their nest, and the limits of such a tile."""
+class WideTiles(NamedTuple):
+    """Wider tiles for strips of A where columns are many: their nest, and the limits of such a tile."""
 
     nest: Nest
     limits: InPlaceLimits
 
     @classmethod
-    def of(cls, nest: Nest, machine: Machine) -> WideStrips | None:
-        """Those of a product, if its types and register tile have them; see `wide_tile`."""
+    def of(cls, nest: Nest, machine: Machine) -> WideTiles | None:
+        """Those of a product, if its register tile has them; see `wide_tile`."""
         blocking, instruction = nest.blocking, nest.instruction
-        if nest.packed or not (nest.uniform or nest.parts > 1):
+        if nest.packed:
             return None
         wide = wide_tile(machine, instruction, blocking.mr, blocking.nr)
         if wide is None:
@@ -128,8 +129,13 @@ class WideStrips(NamedTuple):
         """The fewest columns."""
         return WIDE_PANELS * self.nest.columns_step
 
-    def body(self, others: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """These where columns are many enough, else other statements."""
+    def strips(self, others: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """Strips of an A in place where columns are many enough, else other statements.
+
+        Elements that tiles convert are in place for few columns only.
+        """
+        if not (self.nest.uniform or self.nest.parts > 1):
+            return others
         many = Compare(Relation.LE, Constant(self.columns), self.nest.sizes.n)
         wide = packing(self.nest, self.limits.strip, self.limits.strip_slice)
         return decide(AnyOf((AllOf((many,)),)), wide, others)
@@ -154,7 +160,7 @@ def paths_of(nest: Nest, limits: InPlaceLimits, machine: Machine) -> tuple[PathC
 
 
 def _paths(nest: Nest, limits: InPlaceLimits, machine: Machine) -> Iterator[PathChoice]:
-    isa = machine.isa
+    isa, wide = machine.isa, WideTiles.of(nest, machine)
     sizes, words, lanes = nest.sizes, nest.words, isa.lanes(nest.types.acc)
     one_row = Compare(Relation.EQ, sizes.m, Constant(1))
     if nest.a == "a" and nest.parts == 1:
@@ -178,11 +184,23 @@ def _paths(nest: Nest, limits: InPlaceLimits, machine: Machine) -> Iterator[Path
             body = _tall_tiles(nest, limits, lanes, tiling(nest))
             yield PathChoice(Path.IN_PLACE, both_in_place(nest, limits, words), body)
         body = packing(nest, limits.strip, limits.strip_slice)
-        wide = WideStrips.of(nest, machine)
         if wide is not None:
-            body = wide.body(body)
+            body = wide.strips(body)
         yield PathChoice(Path.STRIPS, in_strips(nest, limits, words), body)
-    yield PathChoice(Path.PACKED, None, packing(nest))
+    yield PathChoice(Path.PACKED, None, _both_packed(wide or WideTiles(nest, limits), packing(nest)))
+
+
+def _both_packed(tiles: WideTiles, others: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """A packed once for several slices of B where L2 keeps these, else other statements."""
+    nest, limits = tiles
+    if not limits.strip_slice:
+        return others
+    one: tuple[Compare, ...] = ()
+    if nest.carries:
+        one = (Compare(Relation.LE, Name("depths"), Name("kc")),)
+    several = Compare(Relation.LT, Constant(SLICES * limits.strip_slice), nest.sizes.n * Name("kc"))
+    body = packing_once(nest, limits.strip, limits.strip_slice)
+    return decide(AnyOf((AllOf((several, *one)),)), body, others)
 
 
 def _few_lines(nest: Nest, limits: InPlaceLimits, isa: Isa) -> Iterator[PathChoice]:
@@ -304,6 +322,7 @@ def lay_gemm(
         Buffer("b_pack", one.b, Space.SHARED, kc * blocking.nc),
         Buffer("block_sums", types.acc, Space.SHARED, SUMS_ROWS * SUMS_COLUMNS),
         Buffer("a_pack", one.a, Space.THREAD, kc * blocking.mc),
+        Buffer("a_block", one.a, Space.SHARED, kc * PACKED_ROWS),
         Buffer("b_panel", one.b, Space.THREAD, kc * blocking.nr),
         Buffer("few_pack", one.b, Space.SHARED, kc * -(-most_few(isa) // FEW_LANES) * FEW_LANES),
         sums_buffer(nest),

@@ -13,7 +13,7 @@ from tilewright.macro.levels import Cycles
 from tilewright.macro.prediction import CutProduct, Path, Product
 from tilewright.ops.gemm.cache_blocks import depth_lets
 from tilewright.ops.gemm.cut import cut_gemm
-from tilewright.ops.gemm.nest import PathChoice, WideStrips, gemm_nest, limits_of, paths_of
+from tilewright.ops.gemm.nest import PathChoice, WideTiles, gemm_nest, limits_of, paths_of
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import Nest
 from tilewright.records import dataclass
@@ -34,7 +34,7 @@ class GemmPaths:
     nest: Nest
     choices: tuple[PathChoice, ...]
     cut: CutProduct
-    wide: WideStrips | None
+    wide: WideTiles | None
 
     @classmethod
     def of(cls, problem: Gemm, machine: Machine) -> GemmPaths:
@@ -59,10 +59,10 @@ class GemmPaths:
             blocking,
             nest.types.numbers,
             limits.strip,
-            limits.strip_slice,
+            limits.strip_slice * nest.parts**2,
             limits.depths_of_strip,
         )
-        return cls(nest, choices, cut, WideStrips.of(nest, machine))
+        return cls(nest, choices, cut, WideTiles.of(nest, machine))
 
     def _names(self, product: Product) -> dict[str, int]:
         """The values of all names that conditions mention."""
@@ -105,14 +105,17 @@ class GemmPaths:
 
     def _cut_of(self, path: Path, product: Product) -> CutProduct:
         """How a path cuts a product of the nest's sizes."""
-        if path is not Path.STRIPS or self.wide is None or product.n < self.wide.columns:
+        if self.wide is None:
+            return self.cut
+        strips = path is Path.STRIPS and product.n >= self.wide.columns * self.nest.parts
+        if not strips and not (path is Path.PACKED and self.cut.packs_once(product)):
             return self.cut
         nest, limits = self.wide
         return replace(
             self.cut,
             blocking=nest.blocking,
             strip=limits.strip,
-            strip_slice=limits.strip_slice,
+            strip_slice=limits.strip_slice * nest.parts**2,
             depths_of_strip=limits.depths_of_strip,
         )
 
