@@ -133,7 +133,7 @@ def decoder(shape: Shape, weights: Weights) -> tw.CompiledGraph:
     last = g.rms_norm(x[:, -1], weights.norm(shape.width))
     g.output(g.linear(last, weights.matrix(shape.vocabulary, shape.width)), "logits")
     g.output(after, "lengths")
-    return g.compile(precision="bf16" if weights.precision == "bf16" else "f32")
+    return g.compile(precision=weights.precision)
 
 
 class Session:

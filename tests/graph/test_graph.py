@@ -19,6 +19,7 @@ from tilewright.graph.builder import Graph
 from tilewright.graph.execute import evaluate_network
 from tilewright.graph.nodes.elementwise import BINARY, UNARY
 from tilewright.graph.value import Value
+from tilewright.llvm.quick import quick_code
 
 RANDOM = np.random.default_rng(5)
 
@@ -37,6 +38,7 @@ def check(g: Graph, *inputs: Array, tolerance: float = 2e-6, native: bool = True
     """Runs a graph three times on different data and compares with its meaning in float64."""
     run = g.compile()
     if native and native_entry_possible():
+        quick_code.finish()  # else one of these calls may end it, and recordings with it
         replay().table.clear()  # so that it does not fill up, and is cleared, between these calls
     before = repeats_of_graphs()
     found: list[Array] = []

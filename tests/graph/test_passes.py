@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support import Array
 
+import tilewright as tw
 from tilewright.graph.builder import Graph
 from tilewright.graph.compiled import CompiledGraph
 from tilewright.graph.execute import evaluate_network
@@ -331,6 +332,32 @@ def test_bf16_rounds_rows_where_a_unit_multiplies_it(monkeypatch: pytest.MonkeyP
             first, second = f"{first} dtype=bfloat16", f"{second} dtype=float32"
             assert found.pop(1) == "cast dtype=bfloat16"
         assert found[1:] == [first, second]
+
+
+@pytest.mark.parametrize("precision", ["f32", "bf16", "i8-weights", "i4-weights", "i8-dynamic"])
+@pytest.mark.parametrize("form", ["i4", "i8", "bf16", "f32"])
+def test_rows_are_rounded_beside_packed_words(
+    form: str, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A weight that the caller has packed as integers or in bfloat16 stays; rows are rounded once."""
+    monkeypatch.setattr("tilewright.graph.passes.pack_weights.rounds_rows", lambda _: True)
+    weight, bias, values = floats(64, 40), floats(40), floats(5, 64)
+    packings = {
+        "i4": lambda: tw.quantize_weights(weight, bits=4),
+        "i8": lambda: tw.quantize_weights(weight, bits=8),
+        "bf16": lambda: tw.pack(weight, form="bf16"),
+        "f32": lambda: tw.pack(weight),
+    }
+    packed, g = packings[form](), Graph()
+    x = g.input("x", shape=("n", 64))
+    g.output(g.linear(x, packed) + g.linear(x, packed, bias), "y")
+    found = words(run_passes(g.network, precision))
+    rounds = form != "f32" and precision in ("bf16", "i8-weights", "i4-weights")
+    assert found.count("cast dtype=bfloat16") == rounds
+    assert sum("dtype=float32" in word for word in found) == 2 * rounds
+    given, exact = (np.asarray(g.compile(precision=one)(values)) for one in (precision, "f32"))
+    assert given.dtype == np.float32
+    assert 1e-5 * rounds <= np.abs(given - exact).max() / np.abs(exact).max() <= 1e-2 * rounds
 
 
 def heads(g: Graph, h: Value) -> Value:

@@ -121,17 +121,18 @@ class _WeightPacking:
         node = self.network.nodes[at]
         if isinstance(node, NormNode) and at in self.balances and self.balances[at].folded:
             return folded_norm(self.network, rewriter, at, self.balances[at].factors)
-        array = self._array(at)
-        if not isinstance(node, LinearNode) or array is None:
+        array, rounds = self._array(at), self._rounds(at)
+        if not isinstance(node, LinearNode) or not (rounds or array is not None):
             return None
-        x = self.network.types[node.operands[0]]
+        x, changed = self.network.types[node.operands[0]], node
         operands = [rewriter.moved[one] for one in node.operands]
-        if node.operands[0] in self.balances:
-            operands[0] = self._balanced(rewriter, node.operands[0])
-        precision = self._precision(at, x.dtype)
-        operands[1] = self._weight(rewriter, node, array, precision)
-        changed = replace(node, by_columns=True, quantised_rows=precision == "i8-dynamic")
-        if self._rounds(at):
+        if array is not None:
+            if node.operands[0] in self.balances:
+                operands[0] = self._balanced(rewriter, node.operands[0])
+            precision = self._precision(at, x.dtype)
+            operands[1] = self._weight(rewriter, node, array, precision)
+            changed = replace(node, by_columns=True, quantised_rows=precision == "i8-dynamic")
+        if rounds:
             operands[0] = self._rounded(rewriter, node.operands[0])
             changed = replace(changed, dtype=BF16.numpy if at in self.narrow else x.dtype)
         return rewriter.add(replace(changed, operands=tuple(operands)))
@@ -146,10 +147,16 @@ class _WeightPacking:
         return None if array is None or not (stored or x.dtype == weight.dtype) or 0 in array.shape else array
 
     def _rounds(self, at: int) -> bool:
-        """Whether a node is a layer that rounds its rows to bfloat16."""
-        if not rounds_here(self.precision) or self._array(at) is None:
+        """Whether a node is a layer that rounds its rows to bfloat16; its weight may be packed already."""
+        if not rounds_here(self.precision) or (self._array(at) is None and not self._has_words(at)):
             return False
         return self.network.types[self.network.nodes[at].operands[0]].dtype == np.float32
+
+    def _has_words(self, at: int) -> bool:
+        """Whether a node is a layer whose weight the caller has packed as integers or in bfloat16."""
+        node = self.network.nodes[at]
+        weight = self.network.nodes[node.operands[1]] if isinstance(node, LinearNode) else None
+        return isinstance(weight, ConstantNode) and weight.packed and weight.value.form.weights is not None
 
     @cached_property
     def narrow(self) -> frozenset[int]:
@@ -202,7 +209,8 @@ def pack_weights(
         %2 = linear(%0, %1)                ->   %2 = linear(%0, %1) by_columns=True
 
     In "i4-weights" the projections of attention have 8 bits. In these, in "bf16" and in "i8-weights" x is
-    rounded to bfloat16 where the machine has a unit for it (`rounds_rows`); sums and results stay in float32.
+    rounded to bfloat16 where the machine has a unit for it (`rounds_rows`), beside weights that the caller
+    has packed as integers or in bfloat16, too; sums and results stay in float32.
 
     Parameters
     ----------
