@@ -28,6 +28,8 @@ Array = NDArray[Any]
 
 #: Tokens of a page of the cache.
 PAGE = 64
+#: Tokens of a step that are no prompt.
+FEW_TOKENS = 8
 #: Depths of a weight that share a scale.
 GROUP = 64
 
@@ -99,7 +101,24 @@ class Weights:
         return 1 + self.rng.standard_normal(width, np.float32) / 10
 
 
-def decoder(shape: Shape, weights: Weights) -> tw.CompiledGraph:
+@dataclass
+class Decoder:
+    """Two compiled forms of a step, with the same weights: one for prompts, one for a few tokens.
+
+    Rows of a prompt may be rounded to bfloat16, which some units multiply many times as fast as float32. A
+    few tokens wait for their weights with either, so they stay in float32.
+    """
+
+    prompt: tw.CompiledGraph
+    tokens: tw.CompiledGraph
+
+    def __call__(self, tokens: Array, *inputs: Array, threads: int | None = None) -> Any:
+        """The step of so many tokens."""
+        run = self.tokens if tokens.size <= FEW_TOKENS else self.prompt
+        return run(tokens, *inputs, threads=threads)
+
+
+def decoder(shape: Shape, weights: Weights) -> Decoder:
     """A step: new tokens in, the logits behind the last one of each sequence out.
 
     Inputs: tokens and positions (batch, new), the lengths of sequences so far, their pages, then for each
@@ -133,7 +152,9 @@ def decoder(shape: Shape, weights: Weights) -> tw.CompiledGraph:
     last = g.rms_norm(x[:, -1], weights.norm(shape.width))
     g.output(g.linear(last, weights.matrix(shape.vocabulary, shape.width)), "logits")
     g.output(after, "lengths")
-    return g.compile(precision=weights.precision)
+    prompt = g.compile(precision=weights.precision)
+    packed = weights.precision in ("i4-weights", "i8-weights")  # before the graph, which shares them
+    return Decoder(prompt, g.compile() if packed else prompt)
 
 
 class Session:
