@@ -325,7 +325,7 @@ class _Verifier:
                     (node.columns == one, "a dot product has one column"),
                 )
         if node.form in (TileForm.TRANSPOSED_A, TileForm.TRANSPOSED_B):
-            types = {self.buffers[part.buffer].dtype for part in (node.a, node.b, node.c)}
+            types = {self.buffers[part.buffer].dtype.real for part in (node.a, node.b, node.c)}
             rules = (*rules, (len(types) == 1, "the operands of a turned tile have one type"))
         if node.split:
             adjacent = node.a.strides[1] == one and node.a.interleave == 1

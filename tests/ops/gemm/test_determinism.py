@@ -209,7 +209,8 @@ def laid(array: Array, order: str) -> Array:
 
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 @pytest.mark.parametrize(
-    ("m", "n", "k"), [(1, 7, 9), (5, 6, 3), (33, 17, 20), (70, 65, 600), (300, 260, 4), (66, 300, 300)]
+    ("m", "n", "k"),
+    [(1, 7, 9), (5, 6, 3), (33, 17, 20), (70, 65, 600), (300, 260, 4), (66, 300, 300)],
 )
 def test_complex_products_in_every_layout(dtype: str, m: int, n: int, k: int) -> None:
     """The imaginary part was summed in the other order where a column-major out was computed transposed."""
@@ -229,6 +230,19 @@ def test_complex_products_in_every_layout(dtype: str, m: int, n: int, k: int) ->
         tw.matmul(*stacks, out)
         assert same_bits(parts(out[0]), parts(expected))
         assert same_bits(parts(out[1]), parts(expected[::-1]))
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize(("m", "k"), [(1, 9), (15, 70), (40, 300), (100, 1200)])
+def test_one_complex_column_has_the_bits_of_several(dtype: str, m: int, k: int) -> None:
+    """Unless A is column-major, and its product a row of the transposed one."""
+    a, b = complex_matrix((m, k), dtype, 1), complex_matrix((k, 3), dtype, 2)
+    expected = tw.matmul(a, b)[:, :1]
+    for left, right, result in combinations("CS", ORDERS, ORDERS):
+        out = laid(np.zeros((m, 1), dtype), result)
+        tw.matmul(laid(a, left), laid(b[:, :1], right), out)
+        assert same_bits(parts(out), parts(expected)), (left, right, result)
+    assert same_bits(parts(tw.matmul(a, b[:, 0])), parts(expected[:, 0]))
 
 
 @pytest.mark.parametrize("dtype", ["c64", "c128"])

@@ -363,14 +363,15 @@ def _transposed(node: TileMatmul, scope: Scope) -> None:
     of_a = node.form is TileForm.TRANSPOSED_A
     few, lines = (node.b, node.a) if of_a else (node.a, node.b)
     count, most = (node.columns, node.tile.nr) if of_a else (node.rows, node.tile.mr)
-    dtype = scope.dtype(lines.buffer)
+    dtype = scope.dtype(lines.buffer).real
     machine = scope.frame.machine
     crowded = machine.isa.lanes(dtype) > machine.l1.ways
     set_bytes = machine.l1.size // machine.l1.ways if crowded else 0
     kernel = TransposedKernel(machine.isa, dtype, most, lines_first=of_a, set_bytes=set_bytes)
     assert kernel.lanes == (node.tile.mr if of_a else node.tile.nr), "lanes are lines"
     assert few.panels is not None
-    panels, given, sums = (scope.window(window) for window in (few, lines, node.c))
+    a, b, sums = _windows(node, scope)
+    panels, given = (b, a) if of_a else (a, b)
     sizes = scope.integers(count, node.depth)
     operands = [*sizes, panels.pointer, scope.integer(few.panels.stride), given.pointer, given.row]
     scope.f.call(kernel.emit(scope.f.module), [*operands, sums.pointer, sums.row])

@@ -14,6 +14,7 @@ from tilewright.ir.expressions import (
     Name,
     Relation,
     Scalar,
+    ceildiv,
     maximum,
     minimum,
     roundup,
@@ -42,6 +43,7 @@ from tilewright.macro.cost import STREAMED_ROWS
 from tilewright.macro.partition import TASK_ELEMENTS, THREAD_TASKS, bounded, parallel, share, tasks
 from tilewright.ops.gemm.product_nest import Nest, ones
 from tilewright.spec.dtype import DType
+from tilewright.spec.parts import Parts
 
 #: Depths that one pass over a row of sums adds: as many rows of B are read side by side. The sums are
 #: loaded and stored once in 8 multiply-adds; 4 and 16 measured slower (docs/decisions/011).
@@ -226,44 +228,66 @@ def few_rows(nest: Nest, lanes: int, most: int) -> tuple[Statement, ...]:
 
 
 def few_columns(nest: Nest, lanes: int, most: int) -> tuple[Statement, ...]:
-    """A matrix that is contiguous along the depth times few columns, as many rows as lanes at a time."""
-    sizes, i = nest.sizes, Name("i")
-    pack, few = _few(nest.b, Name("pc") * sizes.rs_b, (sizes.cs_b, sizes.rs_b), sizes.n)
+    """A matrix that is contiguous along the depth times few columns, as many rows as lanes at a time.
+
+    Of complex numbers, lines are the parts in turn, and each column is two.
+    """
+    sizes, i, parts = nest.sizes, Name("i"), nest.parts
+    pack, few = _few(nest.b, Name("pc") * sizes.rs_b, (sizes.cs_b, sizes.rs_b), sizes.n, parts)
     sums = Slice("sums", Constant(0), (Constant(-(-most // lanes) * lanes), Constant(1)))
     one = replace(
         _sums_of_lines(nest, Slice(nest.a, i * sizes.rs_a + Name("pc"), (sizes.rs_a, Constant(1))), few),
         c=sums,
         rows=Constant(lanes),
-        columns=sizes.n,
+        columns=sizes.n * parts,
         tile=Tile(lanes, most),
         form=TileForm.TRANSPOSED_A,
     )
-    store = _store(sums, Slice("c", i * sizes.rs_c, (sizes.rs_c, Constant(1))), (Constant(lanes), sizes.n))
+    c = Slice("c", i * sizes.rs_c * parts, (sizes.rs_c * parts, Constant(parts)), interleave=parts)
+    store = _store(sums, c, (Constant(lanes), sizes.n * parts))
     store = replace(store, finish=nest.steps.at(i, Constant(0), "pc"))
     ib, mb = Name("ib"), Name("mb")
     inside = Loop("i", ib, minimum(ib + mb, Name("tall")), Constant(lanes), (one, store))
     whole = parallel("ib", Constant(0), Name("tall"), mb, inside)
     readable = (*ones(sizes.cs_b), *nest.whole_tile())
     last = replace(nest, first_row=Name("tall"))
-    rest = Loop(
-        "j", Constant(0), sizes.n, Constant(nest.tile.nr), last.column((AllOf(readable),) if readable else ())
-    )
-    parts = bounded(tasks(THREAD_TASKS), sizes.m * sizes.n * Name("kc"), TASK_ELEMENTS)
+    if nest.in_place:
+        column = last.column((AllOf(readable),) if readable else ())
+        rest = Loop("j", Constant(0), sizes.n, Constant(nest.tile.nr), column)
+    else:
+        rest = _rows_by_few(nest, few, Name("tall"))
+    several = bounded(tasks(THREAD_TASKS), sizes.m * sizes.n * Name("kc"), TASK_ELEMENTS)
     return (
         Let("tall", roundup(maximum(sizes.m + 1 - lanes, 0), lanes)),  # rows of whole tiles
-        Let("mb", maximum(share(Name("tall"), lanes, parts), lanes)),
+        Let("mb", maximum(share(Name("tall"), lanes, several), lanes)),
         nest.depth_loop_of_task(sizes.m * sizes.n, pack, whole, rest),
     )
 
 
+def _rows_by_few(nest: Nest, few: Slice, first: Expression) -> Loop:
+    """The rows from some one on, in place, times the panels of few columns."""
+    sizes, j, panels = nest.sizes, Name("j"), few.panels
+    assert panels is not None
+    across = panels.lanes // nest.parts
+    panel = replace(few, offset=ceildiv(j, across) * panels.stride, panels=None)
+    one = nest.matmul(nest.a_in_place(), panel, minimum(across, sizes.n - j))
+    one = replace(one, tile=replace(nest.tile, nr=panels.lanes))
+    rows = Loop("i", first, sizes.m, Constant(nest.tile.mr), (one,))
+    return Loop("j", Constant(0), sizes.n, Constant(across), (rows,))
+
+
 def _few(
-    buffer: str, offset: Expression, strides: tuple[Expression, Expression], count: Expression
+    buffer: str,
+    offset: Expression,
+    strides: tuple[Expression, Expression],
+    count: Expression,
+    parts: int = 1,
 ) -> tuple[Pack, Slice]:
     """Few rows or columns into panels, and the window of these."""
-    depth = Name("depth")
+    depth, kind = Name("depth"), Parts.ROTATED if parts > 1 else Parts.WHOLE
     panels = Slice("few_pack", Constant(0), (Constant(1), Constant(FEW_LANES)))
-    pack = Pack(panels, Slice(buffer, offset, strides), count, depth, FEW_LANES)
-    return pack, replace(panels, panels=Panels(FEW_LANES, depth * FEW_LANES))
+    pack = Pack(panels, Slice(buffer, offset, strides), count, depth, FEW_LANES, parts=kind)
+    return pack, replace(panels, panels=Panels(FEW_LANES, depth * (parts * FEW_LANES)))
 
 
 def _sums_of_lines(nest: Nest, a: Slice, b: Slice) -> TileMatmul:
