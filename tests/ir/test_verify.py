@@ -75,6 +75,7 @@ MATMUL = TileMatmul(
 )
 ROWS = Slice("a", Name("i") * Name("m"), (Name("m"), ONE))
 SPLIT = replace(MATMUL, a=replace(ROWS, buffer="pairs"), split=True)
+ROTATED = replace(SPLIT, b=Slice("pairs", ZERO, (ONE, Name("m"))), rotated=True)
 FEW = Slice("panel", ZERO, (ONE, Constant(4)), panels=Panels(4, Constant(8)))
 PLAIN = replace(MATMUL, alpha=Scalar(1.0), beta=Scalar(0.0))
 TURNED = replace(PLAIN, a=FEW, b=ROWS, columns=Constant(4), form=TileForm.TRANSPOSED_B)
@@ -105,7 +106,7 @@ def inside(*statements: Statement) -> Program:
 
 def test_the_program_that_the_table_breaks_is_good() -> None:
     good = replace(
-        LOOP, body=(LET, If(TEST, (PACK, PAIRS, MATMUL), (TURNED, TURNED_A, DOT, SPLIT, EPILOGUE)))
+        LOOP, body=(LET, If(TEST, (PACK, PAIRS, MATMUL), (TURNED, TURNED_A, DOT, SPLIT, ROTATED, EPILOGUE)))
     )
     assert verify(body(good)) == body(good)
 
@@ -142,6 +143,22 @@ BAD_STRIDE = Slice("a", ZERO, (ONE, Name("q")))
 RULES: dict[str, tuple[Program, str, str]] = {
     "a tile of numbers split": (inside(replace(MATMUL, a=ROWS, split=True)), "matmul c", "a tile splits f32"),
     "complex numbers whole": (inside(replace(SPLIT, split=False)), "matmul c", "a tile does not split c64"),
+    "complex columns whole": (
+        inside(replace(ROTATED, rotated=False)),
+        "matmul c",
+        "a tile of c64 can't read c64",
+    ),
+    "columns of numbers rotated": (inside(replace(SPLIT, rotated=True)), "matmul c", "can't read f32 in B"),
+    "complex columns beside numbers": (
+        inside(replace(ROTATED, a=ROWS, split=False)),
+        "matmul c",
+        "a tile of f32 can't read c64 in B",
+    ),
+    "complex columns in panels": (
+        inside(replace(ROTATED, b=replace(ROTATED.b, panels=Panels(4, Constant(8))))),
+        "matmul c",
+        "complex elements of B must be in place",
+    ),
     "complex numbers apart": (
         inside(replace(SPLIT, a=replace(WINDOW, buffer="pairs"))),
         "matmul c",

@@ -142,7 +142,9 @@ class _Placed(Interpreter):
         found = []
         for left, right in self.batch(node, names) if depth else ():
             a = self.touched(left, (rows, depth // node.depths_of_a), names).repeat(node.depths_of_a, axis=1)
-            b = self.touched(right, (columns, depth), names)
+            across, deep = node.spread_of_b
+            b = self.touched(right, (columns // across, depth // deep), names)
+            b = b.repeat(across, axis=0).repeat(deep, axis=1)
             found.append(np.concatenate([a, b]).T.ravel())
         if node.carry is not None:
             found.append(self.touched(node.carry.sums, (rows, columns), names).ravel())

@@ -293,7 +293,9 @@ class Interpreter:
             a = self.elements(left, (rows, depth // node.depths_of_a), names).values
             a = (_split(a) if node.split else a).astype(exact)
             if node.stored is None:
-                b = self.elements(right, (columns, depth), names).values.astype(exact)
+                across, deep = node.spread_of_b
+                b = self.elements(right, (columns // across, depth // deep), names).values
+                b = (_rotated(b) if node.rotated else b).astype(exact)
             else:
                 b = self.stored(right, node.stored, (columns, depth), names)
             if node.groups is not None:
@@ -423,6 +425,12 @@ class _Elements(NamedTuple):
 def _split(values: Array) -> Array:
     """The numbers of a matrix of complex ones: twice the columns, real parts and imaginary parts in turn."""
     return np.stack([values.real, values.imag], axis=2).reshape(values.shape[0], -1)
+
+
+def _rotated(values: Array) -> Array:
+    """The numbers of complex columns: each is two rows here, and each depth two."""
+    rows = np.stack([values, 1j * values], axis=2).reshape(len(values), -1)
+    return np.stack([rows.real, rows.imag], axis=1).reshape(2 * len(values), -1)
 
 
 def _exact(dtype: np.dtype[Any]) -> type[np.int64 | np.float64]:

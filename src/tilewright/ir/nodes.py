@@ -275,7 +275,9 @@ class TileMatmul:
     prefetch what is read later, in each step of the depth a column of `ahead`. With `padded`, A and B have
     all rows and columns of the tile: those beyond `rows` and `columns` repeat the last ones. `sums` is the
     type of the sums where it is wider than products of A and B have by default. With `split`, elements of A
-    are complex numbers that are adjacent along the depth, each of which is two depths (`Parts.SPLIT`).
+    are complex numbers that are adjacent along the depth, each of which is two depths (`Parts.SPLIT`). With
+    `rotated`, those of B are complex too, each of which is two adjacent columns at two depths
+    (`Parts.ROTATED`).
     """
 
     c: Slice
@@ -298,18 +300,24 @@ class TileMatmul:
     padded: bool = False
     sums: DType | None = None
     split: bool = False
+    rotated: bool = False
 
     @property
     def depths_of_a(self) -> int:
         """Depths for each element of A."""
         return Parts.SPLIT.spread[1] if self.split else 1
 
+    @property
+    def spread_of_b(self) -> tuple[int, int]:
+        """Columns and depths for each element of B."""
+        return (Parts.ROTATED if self.rotated else Parts.WHOLE).spread
+
 
 def sums_type(node: TileMatmul, a: DType, b: DType) -> DType:
     """The type of a tile's sums, given the elements of its operands in memory."""
     if node.sums is not None:
         return node.sums
-    return accumulator(a.real, b if node.stored is None else node.stored.elements.value_type(a))
+    return accumulator(a.real, b.real if node.stored is None else node.stored.elements.value_type(a))
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,7 @@ class _Parser:
         ahead = line.slice() if line.take("ahead") else None
         padded = bool(line.take("padded"))
         acc = line.dtype() if line.take("sums") else None
-        split = bool(line.take("split"))
+        split, rotated = bool(line.take("split")), bool(line.take("rotated"))
         finish = line.finish()
         line.end()
         sizes = (rows, columns, depth)
@@ -236,6 +236,7 @@ class _Parser:
             padded=padded,
             sums=acc,
             split=split,
+            rotated=rotated,
         )
 
     @staticmethod

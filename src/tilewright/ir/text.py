@@ -188,7 +188,7 @@ def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
     fetched += "" if node.ahead is None else f" ahead {_print_slice(node.ahead)}"
     padded = " padded" if node.padded else ""
     sums = "" if node.sums is None else f" sums {node.sums}"
-    split = " split" if node.split else ""
+    split = " split" * node.split + " rotated" * node.rotated
     sizes_text = f"rows {rows} columns {columns} depth {depth}"
     yield f"{indent}{INDENT}{sizes_text}{batch}{carry}{weights}{fetched}{padded}{sums}{split}"
     yield from _print_finish(node.finish, indent)

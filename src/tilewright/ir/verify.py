@@ -262,7 +262,9 @@ class _Verifier:
         if node.split is not (a.kind is Kind.COMPLEX):
             verb = "splits" if node.split else "does not split"
             raise InvalidTileIr(where=where, reason=f"a tile {verb} {a}")
-        a = a.real
+        if node.rotated is not (b.kind is Kind.COMPLEX) or (node.rotated and not node.split):
+            raise InvalidTileIr(where=where, reason=f"a tile of {a} can't read {b} in B")
+        a, b = a.real, b.real
         if a.is_integer != b.is_integer or (node.finish is None and a.is_integer != c.is_integer):
             raise InvalidTileIr(where=where, reason=f"{c} can't hold products of {a} and {b}")
         sums = accumulator(a, b) if node.sums is None else node.sums
@@ -327,6 +329,9 @@ class _Verifier:
         if node.form in (TileForm.TRANSPOSED_A, TileForm.TRANSPOSED_B):
             types = {self.buffers[part.buffer].dtype.real for part in (node.a, node.b, node.c)}
             rules = (*rules, (len(types) == 1, "the operands of a turned tile have one type"))
+        if node.rotated:
+            plain = node.b.interleave == 1 and node.b.panels is None and node.form is TileForm.OUTER
+            rules = (*rules, (plain, "complex elements of B must be in place"))
         if node.split:
             adjacent = node.a.strides[1] == one and node.a.interleave == 1
             rules = (*rules, (adjacent, "complex elements of A must be adjacent along the depth"))

@@ -129,7 +129,8 @@ def _of_tile(node: TileMatmul) -> Iterator[Touch]:
     """Operands, sums and what finishes them."""
     rows, columns, depth = node.rows, node.columns, node.depth
     yield Touch(node.a, rows, ceildiv(depth, node.depths_of_a))
-    yield _words(node.b, node.stored, columns, depth)
+    across, deep = node.spread_of_b
+    yield _words(node.b, node.stored, ceildiv(columns, across), ceildiv(depth, deep))
     sums = node.c if node.carry is None else node.carry.sums
     yield Touch(sums, rows, columns, written=True)
     if node.stored is not None and node.stored.zero is not None:

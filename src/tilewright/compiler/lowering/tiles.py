@@ -22,6 +22,7 @@ from tilewright.llvm.values import INT64, Value, int64
 from tilewright.machine.isa import MATRIX_MULTIPLY, Broadcast
 from tilewright.machine.machine import Machine
 from tilewright.micro.calls import Window
+from tilewright.micro.tiles.complex import ComplexKernel
 from tilewright.micro.tiles.dispatch import Dispatch
 from tilewright.micro.tiles.dot import DotKernel
 from tilewright.micro.tiles.engine import EngineKernel
@@ -117,6 +118,8 @@ def _micro_kernel(node: TileMatmul, scope: Scope) -> MicroKernel:
         return PanelKernel(isa, instruction, node.tile, (a, b), c, node.stored.elements)
     if instruction.instruction == MATRIX_MULTIPLY:
         return GenericKernel(isa, instruction, node.tile, (a, b), c, adjacent_a=adjacent_a)
+    if node.rotated:
+        return ComplexKernel(isa, instruction, node.tile, (a, b), c)
     kind = EngineKernel if instruction.is_matrix_engine else VectorKernel
     return kind(isa, instruction, node.tile, (a, b), c, adjacent_a=adjacent_a)
 

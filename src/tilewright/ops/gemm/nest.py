@@ -67,13 +67,16 @@ DEPTH_OF_COLUMNS = 64
 #: Complex columns, each of which is two real ones, that are computed so: complex64 of 1000x1x1000 took 902 us
 #: with B in panels and takes 413, 200x1x200 40 and 13 to 15 (Emerald Rapids).
 COMPLEX_COLUMNS = 1
+#: Complex rows for which B streams: complex64 of 3x1000x1000 takes 0.6 of its time in strips, 4x1000x1000
+#: 0.7, 6 and 8 rows as long, 8x3000x100 1.15 times as long (Emerald Rapids).
+COMPLEX_ROWS = 4
 
 
 def _few_rows(nest: Nest, isa: Isa, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """Few rows by tiles of their own, where vectors read the words of B; else the given loops."""
     sizes, weights = nest.sizes, nest.weights
     one = isa.row_tile(nest.instruction)
-    if one is None:
+    if one is None or nest.parts > 1:
         return body
     elements = plain_elements(one) if weights is None else weights.elements
     words, others = replace(nest, instruction=one).words, {"c", nest.a} & nest.packed
@@ -184,6 +187,7 @@ def _paths(nest: Nest, limits: InPlaceLimits, machine: Machine) -> Iterator[Path
         yield PathChoice(Path.STREAMING, condition, body, possible)
     if words is not None and nest.parts > 1:
         yield from _few_complex_columns(nest, isa)
+        yield from _few_complex_rows(nest, isa)
     if words is not None:
         if nest.in_place:
             body = _tall_tiles(nest, limits, lanes, tiling(nest))
@@ -264,6 +268,20 @@ def _few_complex_columns(nest: Nest, isa: Isa) -> Iterator[PathChoice]:
     one = Compare(Relation.LE, sizes.n, Constant(COMPLEX_COLUMNS))
     condition = AnyOf((AllOf((*possible, one)),))
     yield PathChoice(Path.FEW_COLUMNS, condition, few_columns(nest, lanes, most), AnyOf((AllOf(possible),)))
+
+
+def _few_complex_rows(nest: Nest, isa: Isa) -> Iterator[PathChoice]:
+    """The path of few complex rows, for which B is read once, in place."""
+    sizes, lanes = nest.sizes, isa.lanes(nest.types.acc)
+    if not nest.types.numbers.uniform:
+        return
+    some = Compare(Relation.LT, Constant(0), Name("depths"))
+    adjacent = (*ones(sizes.cs_a, sizes.cs_b, sizes.cs_c), some)
+    few, possible = (
+        AnyOf((AllOf((*adjacent, Compare(Relation.LE, sizes.m, Constant(rows)))),))
+        for rows in (COMPLEX_ROWS, STREAMED_ROWS)
+    )
+    yield PathChoice(Path.STREAMING, few, streaming(nest, nest.types.acc, lanes), possible)
 
 
 def _tall_tiles(

@@ -88,14 +88,15 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     A tile that keeps its sums in registers reads 128 bytes of a row of B before it jumps to the next
     one, which no prefetcher follows. Here each row is read in one run of up to 16 KiB. The sum of each
     element keeps the order it has in every other nest: depth by depth within kc, then block by block.
-    Where the instruction takes several depths, rows of B are interleaved as they are loaded.
+    Where the instruction takes several depths, rows of B are interleaved as they are loaded. Complex numbers
+    have half as many columns and depths as their parts.
     """
-    sizes, tile = nest.sizes, nest.tile
-    width, block = STREAMED_VECTORS * lanes, SUMS_BYTES // dtype.size
+    sizes, tile, parts = nest.sizes, nest.tile, nest.parts
+    width, block = STREAMED_VECTORS * lanes // parts, SUMS_BYTES // dtype.size
     i, j, jb, p = Name("i"), Name("j"), Name("jb"), Name("p")
 
     def added(depth: Expression, heights: tuple[int, ...]) -> tuple[Statement, ...]:
-        """Adds `depth` depths from p to the sums of the block, by tiles of two rows and of one."""
+        """Adds depths from p, so many numbers, to the sums of the block, by tiles of two rows and of one."""
         found: list[Statement] = []
         spans = {
             2: (Constant(0), Name("paired")),
@@ -105,6 +106,8 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
             first, end = spans[height]
             at, across = Name("pc") + p, width // height
             a = Slice(nest.a, i * sizes.rs_a + at * sizes.cs_a, (sizes.rs_a, sizes.cs_a))
+            if parts > 1:
+                a = replace(a, strides=(sizes.rs_a, Constant(1)))
             if nest.instruction.k > 1:
                 a = replace(
                     a, strides=(sizes.rs_a, Constant(nest.instruction.k)), interleave=nest.instruction.k
@@ -113,10 +116,11 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
             one = nest.matmul(a, b, Constant(across))
             one = replace(
                 one,
-                c=Slice("sums", i * block + (j - jb), (Constant(block), Constant(1))),
+                c=Slice("sums", i * block + (j - jb) * parts, (Constant(block), Constant(1))),
                 rows=Constant(height),
                 depth=depth,
-                tile=Tile(height, across, tile.kr),
+                tile=Tile(height, across * parts, tile.kr),
+                rotated=parts > 1,
                 alpha=Scalar(1.0),
                 beta=FirstElse("p", Scalar(0.0), Scalar(1.0)),
                 carry=None,
@@ -128,16 +132,17 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
 
     step = Constant(STREAMED_DEPTH)
     whole = Compare(Relation.LE, p + step, Name("depth"))
-    passes = If(AnyOf((AllOf((whole,)),)), added(step, (2, 1)), added(minimum(Name("depth") - p, step), (1,)))
+    left = minimum((Name("depth") - p) * parts, STREAMED_DEPTH * parts)
+    passes = If(AnyOf((AllOf((whole,)),)), added(Constant(STREAMED_DEPTH * parts), (2, 1)), added(left, (1,)))
     held, closed, total = (
         Slice("sums", Constant(number * STREAMED_ROWS * block), (Constant(block), Constant(1)))
         for number in range(STREAMED_BLOCKS)
     )
     store = TileEpilogue(
-        c=Slice("c", jb, (sizes.rs_c, Constant(1))),
+        c=Slice("c", jb * parts, (sizes.rs_c * parts, Constant(parts)), interleave=parts),
         sums=held,
         rows=sizes.m,
-        columns=Name("jend") - jb,
+        columns=(Name("jend") - jb) * parts,
         alpha=Scalar("alpha"),
         beta=FirstElse("pc", Scalar("beta"), Scalar(1.0)),
         finish=nest.steps.at(Constant(0), jb, "pc"),
@@ -150,7 +155,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
 
     end = Let("jend", minimum(jb + Name("jn"), Name("wide")))
     walk: tuple[Statement, ...] = (Loop("p", Constant(0), Name("depth"), step, (passes,)),)
-    chain = nest.instruction.sum_depths
+    chain = nest.instruction.sum_depths // parts
     if chain:
         # A depth of one chain is not copied: what follows reads the sums, or else those of closed chains.
         several = Compare(Relation.LT, Constant(chain), Name("depth"))
@@ -164,7 +169,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
     lets = (
         Let("paired", roundup(maximum(sizes.m - 1, 0), 2)),  # rows that have a partner
         Let("wide", roundup(maximum(sizes.n + 1 - width, 0), width)),  # columns of whole tiles
-        Let("jn", minimum(share(Name("wide"), width, tasks(THREAD_TASKS)), block)),
+        Let("jn", minimum(share(Name("wide"), width, tasks(THREAD_TASKS)), block // parts)),
     )
 
     def rest(nest: Nest) -> tuple[Statement, ...]:
@@ -172,7 +177,7 @@ def streaming(nest: Nest, dtype: DType, lanes: int) -> tuple[Statement, ...]:
 
     if not nest.carries:
         blocks = parallel("jb", Constant(0), Name("wide"), Name("jn"), end, *walk, store)
-        tail = Loop("j", Name("wide"), sizes.n, Constant(tile.nr), rest(nest))
+        tail = Loop("j", Name("wide"), sizes.n, Constant(nest.columns_step), rest(nest))
         return (*lets, nest.depth_loop_of_task(sizes.m * sizes.n, blocks, tail))
     # A narrower C takes the sums of the whole depth, which are added up in a block of their own.
     steps = nest.steps.at(Constant(0), jb, None)
