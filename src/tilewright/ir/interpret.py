@@ -429,8 +429,9 @@ def _split(values: Array) -> Array:
 
 def _rotated(values: Array) -> Array:
     """The numbers of complex columns: each is two rows here, and each depth two."""
-    rows = np.stack([values, 1j * values], axis=2).reshape(len(values), -1)
-    return np.stack([rows.real, rows.imag], axis=1).reshape(2 * len(values), -1)
+    real = np.stack([values.real, -values.imag], axis=2).reshape(len(values), -1)
+    imag = np.stack([values.imag, values.real], axis=2).reshape(len(values), -1)
+    return np.stack([real, imag], axis=1).reshape(2 * len(values), -1)
 
 
 def _exact(dtype: np.dtype[Any]) -> type[np.int64 | np.float64]:

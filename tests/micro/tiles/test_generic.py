@@ -112,6 +112,17 @@ def test_widened_elements(dtype: str) -> None:
     np.testing.assert_array_equal(c.astype(np.float64), exact.astype(c.dtype).astype(np.float64))
 
 
+def test_complex_numbers() -> None:
+    """Few rows do not read B in place: the intrinsic takes no parts that are exchanged in registers."""
+    kernel, generator = tw.compile(Gemm(dtype="c64"), lowering="generic"), np.random.default_rng(3)
+    for m, n, k in ((1, 100, 40), (4, 70, 30), (40, 1, 70), (30, 30, 30)):
+        parts = generator.integers(-3, 4, (2, m, k)), generator.integers(-3, 4, (2, k, n))
+        a, b = ((real + 1j * imaginary).astype(np.complex64) for real, imaginary in parts)
+        c = np.zeros((m, n), np.complex64)
+        kernel(a, b, c)
+        np.testing.assert_array_equal(c, a @ b)
+
+
 @pytest.mark.skipif(not GUARD_PAGES, reason="no pages can be made inaccessible")
 @pytest.mark.parametrize("at_end", [False, True])
 @pytest.mark.parametrize("a_layout", ["row", "col"])

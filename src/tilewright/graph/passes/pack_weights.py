@@ -38,6 +38,9 @@ PRECISIONS: tuple[str, ...] = get_args(GraphPrecision)
 CALIBRATED = ("i8-weights", "i4-weights", "i8-dynamic")
 #: Those in which rows are rounded to bfloat16 where that pays (`rounds_rows`).
 ROUNDED = ("bf16", "i8-weights", "i4-weights")
+#: Words beside which they are, where the caller has packed a weight: others hold more than bfloat16 does, or
+#: are converted by way of subnormal numbers.
+ROUNDED_BESIDE = (Elements.I8, Elements.I4, Elements.BF16)
 #: Depths that share a scale and a zero point, of weights of 4 bits. The least cosine of MiniLM's embeddings
 #: to those in float32 is 0.960 with 32, 0.946 with 64, and 0.909 with 64 and no zero points.
 GROUP = 32
@@ -155,8 +158,11 @@ class _WeightPacking:
     def _has_words(self, at: int) -> bool:
         """Whether a node is a layer whose weight the caller has packed as integers or in bfloat16."""
         node = self.network.nodes[at]
-        weight = self.network.nodes[node.operands[1]] if isinstance(node, LinearNode) else None
-        return isinstance(weight, ConstantNode) and weight.packed and weight.value.form.weights is not None
+        if not isinstance(node, LinearNode) or node.quantised_rows:
+            return False
+        weight = self.network.nodes[node.operands[1]]
+        stored = weight.value.form.weights if isinstance(weight, ConstantNode) and weight.packed else None
+        return stored is not None and stored.elements in ROUNDED_BESIDE
 
     @cached_property
     def narrow(self) -> frozenset[int]:

@@ -19,7 +19,7 @@ from tilewright.ir.nodes import (
     TileEpilogue,
     TileMatmul,
 )
-from tilewright.machine.isa import Isa, TileFma
+from tilewright.machine.isa import MATRIX_MULTIPLY, Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import PACKED_ROWS, SUMS_COLUMNS, SUMS_ROWS, Blocking, wide_tile
 from tilewright.macro.cost import STREAMED_ROWS, InPlaceLimits, in_place_limits
@@ -273,7 +273,7 @@ def _few_complex_columns(nest: Nest, isa: Isa) -> Iterator[PathChoice]:
 def _few_complex_rows(nest: Nest, isa: Isa) -> Iterator[PathChoice]:
     """The path of few complex rows, for which B is read once, in place."""
     sizes, lanes = nest.sizes, isa.lanes(nest.types.acc)
-    if not nest.types.numbers.uniform:
+    if not nest.types.numbers.uniform or nest.instruction.instruction == MATRIX_MULTIPLY:
         return
     some = Compare(Relation.LT, Constant(0), Name("depths"))
     adjacent = (*ones(sizes.cs_a, sizes.cs_b, sizes.cs_c), some)
