@@ -60,7 +60,9 @@ def write_once(module: Module, what: Hashable, write: Callable[[Module], Callee]
             size = sum(function.seal() for function in empty.functions.values())
             kept = _Kept(callee, empty.functions, empty.declarations, size)
         _kept[key] = kept
-        while len(_kept) > 1 and sum(one.size for one in _kept.values()) > MOST_BYTES:
+        # A list is made at once: between two bytecodes a signal handler may compile a kernel, which changes
+        # the dictionary.
+        while len(_kept) > 1 and sum(one.size for one in list(_kept.values())) > MOST_BYTES:
             _kept.popitem(last=False)
     for name, function in kept.functions.items():
         module.functions.setdefault(name, function)
