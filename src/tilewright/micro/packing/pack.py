@@ -29,6 +29,7 @@ from tilewright.llvm.values import (
 from tilewright.llvm.written import write_once
 from tilewright.machine.isa import Edge, Isa
 from tilewright.machine.machine import CACHE_LINE
+from tilewright.micro.packing.rotated import times_i
 from tilewright.micro.packing.squares import (
     OFFSET_BYTES,
     SQUARE_ARGUMENTS,
@@ -297,14 +298,7 @@ class PackKernel:
         both = Convert(f, half=self.isa.half)(both, self.source.real, self.to)
         if self.parts is Parts.SPLIT:
             return [f.shuffle(both, both, range(first, 2 * width, 2)) for first in (0, 1)]
-        swapped = f.shuffle(both, both, [lane ^ 1 for lane in range(2 * width)])
-        negative = f.emit(swapped.type, f"fneg {swapped.typed}")
-        return [
-            both,
-            f.shuffle(
-                swapped, negative, [lane if lane % 2 else 2 * width + lane for lane in range(2 * width)]
-            ),
-        ]
+        return [both, times_i(f, both)]
 
     def _store(self, f: Function, words: Value, width: int, to: Value) -> None:
         """Stores the elements of a vector of words at the address of its first lane."""

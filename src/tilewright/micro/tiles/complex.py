@@ -8,6 +8,7 @@ from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
 from tilewright.llvm.values import Value, memory_type, vector_of, vector_type, zero
 from tilewright.machine.isa import Isa, TileFma
+from tilewright.micro.packing.rotated import times_i
 from tilewright.micro.tiles.operands import Source, TilePart
 from tilewright.micro.tiles.vector import VectorKernel
 from tilewright.spec.dtype import DType
@@ -47,7 +48,7 @@ class ComplexKernel(VectorKernel):
         size, widths, following = self.b.dtype.size, part.widths, list(acc)
         starts = [f.at(b, sum(widths[:v]) * size) for v in range(len(widths))]
         whole = [self.load_b(f, *one) for one in zip(starts, widths, masks, strict=True)]
-        for depth, vectors in enumerate((whole, [self._turned(f, vector) for vector in whole])):
+        for depth, vectors in enumerate((whole, [times_i(f, vector) for vector in whole])):
             places = [f.at(row, depth * self.a.dtype.size) for row in rows]
             for row, a in enumerate(self.load_a(f, places, max(widths))):
                 for v, vector in enumerate(vectors):
@@ -67,11 +68,3 @@ class ComplexKernel(VectorKernel):
         first = f.load(vector_of(part, 2), pointer, size)
         others = f.shuffle(first, first, [lane % 2 for lane in range(width)])
         return f.masked_load(vector_type(self.b.dtype, width), pointer, mask, size, others)
-
-    @staticmethod
-    def _turned(f: Function, vector: Value) -> Value:
-        """i times complex numbers."""
-        lanes = vector.type.lanes
-        swapped = f.shuffle(vector, vector, [lane ^ 1 for lane in range(lanes)])
-        negative = f.emit(swapped.type, f"fneg {swapped.typed}")
-        return f.shuffle(swapped, negative, [lane if lane % 2 else lanes + lane for lane in range(lanes)])
