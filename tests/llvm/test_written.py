@@ -65,6 +65,32 @@ def test_no_more_text_is_kept_than_said(monkeypatch: pytest.MonkeyPatch) -> None
     assert large.count == 1
 
 
+class Interrupted:
+    """A key that is hashed in Python, where a signal handler may run: it writes another function."""
+
+    def __init__(self) -> None:
+        self.hashed, self.handling = 0, False
+
+    def __hash__(self) -> int:
+        if not self.handling:
+            self.handling = True
+            self.hashed += 1
+            name = f"of a handler {self.hashed}"
+            written.write_once(module(), name, Writer(name))
+            self.handling = False
+        return 1
+
+
+def test_a_signal_handler_may_write_between_any_two_bytecodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(written, "_kept", type(written._kept)())
+    monkeypatch.setattr(written, "MOST_BYTES", 1000)
+    key, write = Interrupted(), Writer("interrupted", 3)
+    for _ in range(5):
+        written.write_once(module(), key, write)
+    assert key.hashed > 5
+    assert write.count == 1
+
+
 def test_kernels_share_their_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two products that differ in a size, the second writes no tile, and has the text it has alone."""
     problems = tw.Gemm(dtype="f32"), tw.Gemm(dtype="f32", m=100)

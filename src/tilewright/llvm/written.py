@@ -6,7 +6,6 @@ loops, and most of their functions are the same.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
@@ -26,8 +25,9 @@ class _Kept(NamedTuple):
     size: int
 
 
-#: The most recently used ones, by what they are and the module that they are for.
-_kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+#: By what they are and the module that they are for; the most recently used one is the last. A `dict`: iterating
+#: over an `OrderedDict` hashes each key, which runs Python, and so a signal handler that compiles a kernel.
+_kept: dict[Hashable, _Kept] = {}
 
 
 def write_once(module: Module, what: Hashable, write: Callable[[Module], Callee]) -> Callee:
@@ -60,10 +60,10 @@ def write_once(module: Module, what: Hashable, write: Callable[[Module], Callee]
             size = sum(function.seal() for function in empty.functions.values())
             kept = _Kept(callee, empty.functions, empty.declarations, size)
         _kept[key] = kept
-        # A list is made at once: between two bytecodes a signal handler may compile a kernel, which changes
+        # Each list is made at once: between two bytecodes a signal handler may compile a kernel, which changes
         # the dictionary.
-        while len(_kept) > 1 and sum(one.size for one in list(_kept.values())) > MOST_BYTES:
-            _kept.popitem(last=False)
+        while sum(one.size for one in list(_kept.values())) > MOST_BYTES and (keys := list(_kept)[:-1]):
+            _kept.pop(keys[0], None)
     for name, function in kept.functions.items():
         module.functions.setdefault(name, function)
     for name, text in kept.declarations.items():
