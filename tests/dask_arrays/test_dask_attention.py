@@ -197,7 +197,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[Exception]]] = {
     "type of a mask": (lambda x: twd.attention(x, x, x, mask=np.ones((6, 6), int)), errors.MaskDtype),
     "window": (lambda x: twd.attention(x, x, x, window=3), errors.InvalidWindow),  # type: ignore[arg-type]
     "sinks": (lambda x: twd.attention(x, x, x, sinks=np.ones(3, "f4")), errors.HeadVectorShape),
-    "offset": (lambda x: twd.attention(x, x, x, q_offset=1.5), errors.InvalidQueryOffset),  # type: ignore[arg-type]
+    "offset": (lambda x: twd.attention(x, x, x, q_offset=1.5), errors.InvalidQueryOffset),
     "layout": (lambda x: twd.attention(x, x, x, layout="b"), errors.InvalidChoice),  # type: ignore[arg-type]
     "axis": (lambda x: twd.softmax(x, 4), errors.AxisOutOfRange),
     "weight": (lambda x: twd.layer_norm(x, np.ones(3, "f4")), errors.NormOperandShape),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -24,15 +24,15 @@ from tilewright.errors import (
     MaskShape,
     shown,
 )
-from tilewright.errors.callers import named_in_errors
+from tilewright.errors.callers import check_keywords, named_in_errors
 from tilewright.ops.attention.bounds import FARTHEST, Bounds
-from tilewright.ops.attention.operands import AttentionLayout
+from tilewright.ops.attention.operands import AttentionLayout, Keywords
+from tilewright.ops.attention.public import ScoreKeywords, attention_partial
 from tilewright.ops.attention.public import attention as attention_of_arrays
-from tilewright.ops.attention.public import attention_partial
 from tilewright.ops.attention.state import AttentionState, merge_attention
 from tilewright.records import dataclass
 from tilewright.spec.arguments import as_integer, check_flag, parse_choice
-from tilewright.typing import AttentionLayoutName, CausalName
+from tilewright.typing import AttentionLayoutName
 
 #: States that one task merges.
 FAN_IN = 4
@@ -93,16 +93,8 @@ def attention(
     k: Any,
     v: Any,
     *,
-    mask: Any = None,
-    causal: bool | CausalName = False,
-    scale: float | None = None,
-    window: tuple[int | None, int | None] | None = None,
-    q_offset: int | None = None,
-    softcap: float | None = None,
-    alibi_slopes: Any = None,
-    sinks: Any = None,
-    layout: AttentionLayoutName = "bhsd",
     return_lse: bool = False,
+    **keywords: Unpack[ScoreKeywords],
 ) -> Any:
     """`tilewright.attention` of Dask arrays whose queries, keys, heads and batches are in chunks; lazy.
 
@@ -111,11 +103,10 @@ def attention(
     q, k, v : dask.array.Array or array_like, of four axes
         As of `tilewright.attention`. The last axis becomes one chunk; v takes the chunks of k, heads of q
         those that belong to the heads of k.
-    mask : dask.array.Array or array_like, optional
-    causal, scale, window, softcap, alibi_slopes, sinks, layout, return_lse : as of `tilewright.attention`.
-        Chunks of keys that no query of a chunk sees are not computed.
-    q_offset : int, optional
-        The same for all sequences.
+    return_lse : as of `tilewright.attention`.
+    keywords : mask, causal, scale, window, q_offset, softcap, alibi_slopes, sinks and layout, as of
+        `tilewright.attention`. The mask may be a Dask array; q_offset is one number, the same for all
+        sequences. Chunks of keys that no query of a chunk sees are not computed.
 
     Returns
     -------
@@ -134,19 +125,24 @@ def attention(
     >>> twd.attention(q, k, k).compute()[0, 0, 0]
     array([1., 1., 1., 1.], dtype=float32)
     """
-    order = parse_choice(AttentionLayout, layout, "layout")
+    known = [name for name in Keywords._fields if name in ScoreKeywords.__optional_keys__]
+    check_keywords("attention", keywords, (*known, "return_lse"))
+    given = Keywords(**keywords)
+    order = parse_choice(AttentionLayout, given.layout, "layout")
     operands = [chunked(array, name) for name, array in (("q", q), ("k", k), ("v", v))]
-    named = {"causal": causal, "scale": scale, "window": window, "softcap": softcap, "layout": layout}
-    vectors = {"alibi_slopes": alibi_slopes, "sinks": sinks}
-    mask = None if mask is None else chunked(mask, "mask")
+    named = {name: getattr(given, name) for name in ("causal", "scale", "window", "softcap", "layout")}
+    mask = None if given.mask is None else chunked(given.mask, "mask")
     sizes = _checked(operands, order)
     with_lse = check_flag(return_lse, "return_lse")
-    own = {name: _head_vector(value, name, sizes.heads) for name, value in vectors.items()}
+    vectors = ("alibi_slopes", "sinks")
+    own = {name: _head_vector(getattr(given, name), name, sizes.heads) for name in vectors}
     metas = _metas(operands, mask, sizes, named, own)
-    bounds = Bounds.parse(causal, window)
-    base = _base(q_offset, bounds, sizes)
-    plain = causal is False and window is None and alibi_slopes is None
-    options = BlockOptions(order.value, scale, softcap, causal is not False, window, None if plain else base)
+    bounds = Bounds.parse(given.causal, given.window)
+    base = _base(given.q_offset, bounds, sizes)
+    causal = given.causal is not False
+    plain = not causal and given.window is None and given.alibi_slopes is None
+    place = None if plain else base
+    options = BlockOptions(order.value, given.scale, given.softcap, causal, given.window, place)
     graph = _AttentionGraph(*_with_chunks(operands, order), mask, own, options, bounds, order)
     return graph.results(metas, with_lse=with_lse)
 

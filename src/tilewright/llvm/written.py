@@ -25,8 +25,8 @@ class _Kept(NamedTuple):
     size: int
 
 
-#: By what they are and the module that they are for; the most recently used one is the last. A `dict`: iterating
-#: over an `OrderedDict` hashes each key, which runs Python, and so a signal handler that compiles a kernel.
+#: By what they are and the module that they are for; the most recently used one is the last. A `dict`: who
+#: iterates over an `OrderedDict` hashes each key in Python, where a signal handler may compile a kernel.
 _kept: dict[Hashable, _Kept] = {}
 
 
@@ -60,8 +60,8 @@ def write_once(module: Module, what: Hashable, write: Callable[[Module], Callee]
             size = sum(function.seal() for function in empty.functions.values())
             kept = _Kept(callee, empty.functions, empty.declarations, size)
         _kept[key] = kept
-        # Each list is made at once: between two bytecodes a signal handler may compile a kernel, which changes
-        # the dictionary.
+        # Each list is made at once: between two bytecodes a signal handler may compile a kernel, which
+        # changes the dictionary.
         while sum(one.size for one in list(_kept.values())) > MOST_BYTES and (keys := list(_kept)[:-1]):
             _kept.pop(keys[0], None)
     for name, function in kept.functions.items():

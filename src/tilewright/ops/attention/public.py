@@ -34,8 +34,8 @@ else:  # calls of `attention` do not need them
     _attention_backward = Late("tilewright.ops.attention.backward_call:attention_backward")
 
 
-class AttentionKeywords(TypedDict, total=False):
-    """The keywords that say what attention computes, for type checkers; `attention` documents them."""
+class ScoreKeywords(TypedDict, total=False):
+    """The keywords that every function of attention takes, for type checkers; `attention` documents them."""
 
     mask: ArrayLike | None
     causal: bool | CausalName
@@ -45,14 +45,24 @@ class AttentionKeywords(TypedDict, total=False):
     softcap: float | None
     alibi_slopes: ArrayLike | None
     sinks: ArrayLike | None
+    layout: AttentionLayoutName
+
+
+class GradientKeywords(ScoreKeywords, total=False):
+    """The same, and how long each sequence is."""
+
     q_lengths: ArrayLike | None
     kv_lengths: ArrayLike | None
     cu_seqlens_q: ArrayLike | None
     cu_seqlens_k: ArrayLike | None
+
+
+class AttentionKeywords(GradientKeywords, total=False):
+    """All that say what attention computes: the same, and how keys and values are stored."""
+
     block_table: ArrayLike | None
     key_scales: ArrayLike | None
     value_scales: ArrayLike | None
-    layout: AttentionLayoutName
 
 
 class _AttentionCall(AttentionKeywords, total=False):
@@ -363,20 +373,8 @@ def attention_backward(
     out: ArrayLike,
     lse: ArrayLike,
     *,
-    mask: ArrayLike | None = None,
-    causal: bool | CausalName = False,
-    scale: float | None = None,
-    window: tuple[int | None, int | None] | None = None,
-    q_offset: ArrayLike | None = None,
-    softcap: float | None = None,
-    alibi_slopes: ArrayLike | None = None,
-    sinks: ArrayLike | None = None,
-    q_lengths: ArrayLike | None = None,
-    kv_lengths: ArrayLike | None = None,
-    cu_seqlens_q: ArrayLike | None = None,
-    cu_seqlens_k: ArrayLike | None = None,
-    layout: AttentionLayoutName = "bhsd",
     threads: int | None = None,
+    **keywords: Unpack[GradientKeywords],
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """The gradients of `attention` with respect to q, k and v, fused as it is.
 
@@ -392,13 +390,11 @@ def attention_backward(
     out, lse : array_like
         What ``attention(..., return_lse=True)`` returned for them: lse is (batch, heads, queries) in every
         layout.
-    mask, causal, scale, window, q_offset, softcap, alibi_slopes, sinks : optional
-    q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k : optional
-        As `attention` had them. Sinks take part by way of lse; they, slopes and masks get no gradients.
-    layout : "bhsd" or "bshd"
-        Of every operand but lse, and of the gradients.
     threads : int, optional
         As in `matmul`; the gradients have the same bits with any number.
+    keywords : mask, causal, scale, window, q_offset, softcap, alibi_slopes, sinks, q_lengths, kv_lengths,
+        cu_seqlens_q, cu_seqlens_k and layout, as `attention` had them. Sinks take part by way of lse; they,
+        slopes and masks get no gradients. The layout is that of every operand but lse, and of the gradients.
 
     Returns
     -------
@@ -426,11 +422,7 @@ def attention_backward(
 
     Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.2, with the blocks of MEATTEN (ICS 2024).
     """
-    keywords = Keywords(
-        *(mask, causal, scale, window, softcap, alibi_slopes, sinks),
-        *(q_lengths, kv_lengths, cu_seqlens_q, cu_seqlens_k),
-        layout=layout,
-        q_offset=q_offset,
-    )
+    known = [name for name in Keywords._fields if name in GradientKeywords.__optional_keys__]
+    check_keywords("attention_backward", keywords, (*known, "threads"))
     with limited(threads):
-        return _attention_backward(dout, (q, k, v), out, lse, keywords)
+        return _attention_backward(dout, (q, k, v), out, lse, Keywords(**keywords))
