@@ -76,6 +76,8 @@ MATMUL = TileMatmul(
 ROWS = Slice("a", Name("i") * Name("m"), (Name("m"), ONE))
 SPLIT = replace(MATMUL, a=replace(ROWS, buffer="pairs"), split=True)
 ROTATED = replace(SPLIT, b=Slice("pairs", ZERO, (ONE, Name("m"))), rotated=True)
+#: B in place, its rows in a panel for others.
+COPYING = replace(MATMUL, b=WINDOW, copied=PANEL)
 FEW = Slice("panel", ZERO, (ONE, Constant(4)), panels=Panels(4, Constant(8)))
 PLAIN = replace(MATMUL, alpha=Scalar(1.0), beta=Scalar(0.0))
 TURNED = replace(PLAIN, a=FEW, b=ROWS, columns=Constant(4), form=TileForm.TRANSPOSED_B)
@@ -105,9 +107,8 @@ def inside(*statements: Statement) -> Program:
 
 
 def test_the_program_that_the_table_breaks_is_good() -> None:
-    good = replace(
-        LOOP, body=(LET, If(TEST, (PACK, PAIRS, MATMUL), (TURNED, TURNED_A, DOT, SPLIT, ROTATED, EPILOGUE)))
-    )
+    others = (TURNED, TURNED_A, DOT, SPLIT, ROTATED, COPYING, EPILOGUE)
+    good = replace(LOOP, body=(LET, If(TEST, (PACK, PAIRS, MATMUL), others)))
     assert verify(body(good)) == body(good)
 
 
@@ -141,6 +142,27 @@ BAD_OFFSET = Slice("a", Name("q"), (ONE, ONE))
 BAD_STRIDE = Slice("a", ZERO, (ONE, Name("q")))
 
 RULES: dict[str, tuple[Program, str, str]] = {
+    "a copy of other elements": (
+        inside(replace(COPYING, copied=replace(PANEL, buffer="wide"))),
+        "matmul c",
+        "another element type",
+    ),
+    "a copy in no panel": (
+        inside(replace(COPYING, copied=replace(PANEL, strides=(ONE, Constant(5))))),
+        "matmul c",
+        "into rows of a panel",
+    ),
+    "a copy by a tile of some rows": (
+        inside(replace(COPYING, rows=Name("x"))),
+        "matmul c",
+        "a tile of whole height copies B",
+    ),
+    "a copy between unfinished sums": (
+        inside(replace(COPYING, carry=Carry(PANEL, "i"))),
+        "matmul c",
+        "only tiles of plain products copy B",
+    ),
+    "a copy nowhere": (inside(replace(COPYING, copied=BAD_SLICE)), "matmul c", "nowhere"),
     "a tile of numbers split": (inside(replace(MATMUL, a=ROWS, split=True)), "matmul c", "a tile splits f32"),
     "complex numbers whole": (inside(replace(SPLIT, split=False)), "matmul c", "a tile does not split c64"),
     "complex columns whole": (

@@ -24,7 +24,7 @@ from tilewright.machine.catalog import CATALOG, find_machine, targets
 from tilewright.machine.isa import FETCHING_FMAS, Isa
 from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, NEON, RVV128, VSX, usable_isas
 from tilewright.machine.machine import Machine, enabled_features
-from tilewright.macro.blocking import choose_blocking
+from tilewright.macro.blocking import choose_blocking, wide_tile
 from tilewright.micro.tiles.depth import LOOP_INSTRUCTIONS, PAIRED_FMAS
 from tilewright.micro.tiles.dispatch import Dispatch
 from tilewright.micro.tiles.operands import Source
@@ -183,11 +183,10 @@ def test_fma_rows(name: str, dtype: DType) -> None:
 
 @pytest.mark.parametrize(("name", "dtype"), of_isa(AVX512, AVX2), ids=str)
 def test_rows_of_b_are_prefetched(name: str, dtype: DType) -> None:
-    """The first tile to read them prefetches their lines: into L1, or into L2 where they share sets of L1."""
+    """The first tile to read them prefetches their lines: into L1, or L2 if they are far or share sets."""
     mr, vectors, lanes = shape(name, dtype)
     assert mr * vectors >= FETCHING_FMAS
     lines = max(1, vectors * lanes * dtype.size // 64)
-    hints = ("t0", "t1") if lines > 1 else ("t0",)
     depths = depths_an_iteration(name, mr, vectors)
     text = tile_assembly(name, dtype, adjacent_a=False, fetches=True)
     loops = [
@@ -199,12 +198,46 @@ def test_rows_of_b_are_prefetched(name: str, dtype: DType) -> None:
     for loop in loops:
         prefetches = {hint: len(loop.matching(rf"^prefetch{hint}\s")) for hint in ("t0", "t1")}
         # The last one is of the line in which a row ends that does not begin with a line.
-        assert prefetches == {hint: depths * (lines + 1) * (hint in hints) for hint in prefetches}
+        assert prefetches == dict.fromkeys(prefetches, depths * (lines + 1))
         assert not loop.matching(r"%rsp.*%[xyz]mm|%[xyz]mm.*%rsp"), "no spill"
-        branches = depths * (2 + 3 * len(hints))  # tests and jumps, and what leads back
-        most = depths * (mr * vectors + mr + vectors + 4 + len(hints) * (lines + 1)) + 1 + branches
+        branches = depths * 8  # tests and jumps, and what leads back
+        turns = depths * 10  # which row is prefetched, with operands from the stack
+        most = depths * (mr * vectors + mr + vectors + 4 + 2 * (lines + 1)) + 1 + branches + turns
         assert len(loop.instructions) <= most
-        assert not loop.matching(r"^imul|^cmov")
+        assert len(loop.matching(r"^cmov")) <= depths
+        assert not loop.matching(r"^imul")
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("isa", [AVX512, AVX2], ids=lambda isa: isa.name)
+def test_rows_of_b_are_copied_as_they_are_read(isa: Isa, dtype: DType) -> None:
+    """A step stores the vectors of B that it multiplies, and prefetches a row into L2, without a branch."""
+    machine = find_machine("sapphirerapids").with_isa(isa)
+    one = machine.isa.tile(dtype)
+    blocking = choose_blocking(machine, one)
+    wide = wide_tile(machine, one, blocking.mr, blocking.nr)
+    assert wide is not None
+    vectors, depths = wide.nr // machine.isa.lanes(dtype), 2
+    module = Module("tile", machine.triple, data_layout(machine), tuning(machine), machine.function_bits)
+    operands = (Source(dtype), Source(dtype))
+    kernel = VectorKernel(machine.isa, one, Tile(wide.mr, wide.nr), operands, dtype, adjacent_a=False)
+    dispatch = Dispatch(kernel, TileSignature(far=True, copies=True))
+    callee = dispatch.emit_whole(module)
+    parameters = dispatch.signature.parameters(EntryPoint.ONE_HEIGHT, dispatch.element)
+    f = module.define("keep", callee.result, parameters, exported=True)
+    f.call(callee, list(f.arguments.values()))
+    f.ret()
+    loops = [
+        loop
+        for loop in innermost_loops(emit_assembly(str(module), "tile", machine), machine.triple)
+        if not loop.matching(r"\{%k|maskmov")
+    ]
+    (whole,) = [loop for loop in loops if multiplies(loop) == depths * wide.mr * vectors]
+    assert len(whole.matching(r"^vmovup[sd]\s+%[xyz]mm\d+, \S*\(%r")) == depths * vectors, "stores"
+    lines = -(-vectors * machine.isa.vector_bits // 512)
+    assert len(whole.matching(r"^prefetcht1\s")) == depths * (lines + 1)
+    assert not whole.matching(r"^prefetcht0\s")
+    assert not vector_stack_moves(whole), "no spill"
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -145,7 +145,8 @@ class _Placed(Interpreter):
             across, deep = node.spread_of_b
             b = self.touched(right, (columns // across, depth // deep), names)
             b = b.repeat(across, axis=0).repeat(deep, axis=1)
-            found.append(np.concatenate([a, b]).T.ravel())
+            copy = () if node.copied is None else (self.touched(node.copied, (columns, depth), names),)
+            found.append(np.concatenate([a, b, *copy]).T.ravel())
         if node.carry is not None:
             found.append(self.touched(node.carry.sums, (rows, columns), names).ravel())
         if node.carry is None or self.last[node.carry.axis]:

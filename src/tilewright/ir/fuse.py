@@ -64,7 +64,9 @@ def _writes(statement: Statement) -> list[Slice]:
     match statement:
         case Pack(destination=destination) | UnaryMap(destination=destination):
             return [destination]
-        case TileMatmul(c=c) | TileEpilogue(c=c):
+        case TileMatmul(c=c, copied=copied):
+            return [c] if copied is None else [c, copied]
+        case TileEpilogue(c=c):
             return [c]
         case _:
             return []

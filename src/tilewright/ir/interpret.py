@@ -302,6 +302,8 @@ class Interpreter:
                 group = self.integer(node.groups.depth, names)
                 scales = self.elements(node.groups.scale, (columns, -(-depth // group)), names).values
                 b = b * np.repeat(scales, group, axis=1)[:, :depth].astype(exact)
+            if node.copied is not None:
+                self.window(node.copied, (columns, depth), names)[...] = b
             value += a @ b.T
         if node.carry is not None:
             sums = self.window(node.carry.sums, (rows, columns), names)

@@ -272,7 +272,8 @@ class TileMatmul:
     blocks are collected before alpha and beta apply. With `stored`, B is stored as words. With `groups`, the
     sum is that of Σ_g scale_g · Σ_p, group by group. With `finish`, steps follow on the value that is stored.
     Before the depth ends C, or `fetched` in its place, is prefetched. With `ahead`, tiles of known sizes also
-    prefetch what is read later, in each step of the depth a column of `ahead`. With `padded`, A and B have
+    prefetch what is read later, in each step of the depth a column of `ahead`. With `copied`, a tile of
+    all its rows also writes B there, a panel for tiles of other rows. With `padded`, A and B have
     all rows and columns of the tile: those beyond `rows` and `columns` repeat the last ones. `sums` is the
     type of the sums where it is wider than products of A and B have by default. With `split`, elements of A
     are complex numbers that are adjacent along the depth, each of which is two depths (`Parts.SPLIT`). With
@@ -297,6 +298,7 @@ class TileMatmul:
     finish: Finish | None = None
     fetched: Slice | None = None
     ahead: Slice | None = None
+    copied: Slice | None = None
     padded: bool = False
     sums: DType | None = None
     split: bool = False

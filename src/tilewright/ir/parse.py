@@ -222,6 +222,7 @@ class _Parser:
         weights = line.stored(), line.groups()
         fetched = line.slice() if line.take("fetch") else None
         ahead = line.slice() if line.take("ahead") else None
+        copied = line.slice() if line.take("copied") else None
         padded = bool(line.take("padded"))
         acc = line.dtype() if line.take("sums") else None
         split, rotated = bool(line.take("split")), bool(line.take("rotated"))
@@ -233,6 +234,7 @@ class _Parser:
             finish=finish,
             fetched=fetched,
             ahead=ahead,
+            copied=copied,
             padded=padded,
             sums=acc,
             split=split,

@@ -186,6 +186,7 @@ def _print_matmul(node: TileMatmul, indent: str) -> Iterator[str]:
     weights = _print_stored(node.stored) + _print_groups(node.groups)
     fetched = "" if node.fetched is None else f" fetch {_print_slice(node.fetched)}"
     fetched += "" if node.ahead is None else f" ahead {_print_slice(node.ahead)}"
+    fetched += "" if node.copied is None else f" copied {_print_slice(node.copied)}"
     padded = " padded" if node.padded else ""
     sums = "" if node.sums is None else f" sums {node.sums}"
     split = " split" * node.split + " rotated" * node.rotated

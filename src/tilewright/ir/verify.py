@@ -237,7 +237,7 @@ class _Verifier:
 
     def matmul(self, node: TileMatmul, scope: frozenset[str], axes: frozenset[str]) -> None:
         where = f"matmul {node.c.buffer}"
-        for window in filter(None, (node.c, node.a, node.b, node.fetched, node.ahead)):
+        for window in filter(None, (node.c, node.a, node.b, node.fetched, node.ahead, node.copied)):
             self.slice(window, scope, where)
         for part in (node.rows, node.columns, node.depth):
             self.expression(part, scope, where)
@@ -264,6 +264,8 @@ class _Verifier:
             raise InvalidTileIr(where=where, reason=f"a tile {verb} {a}")
         if node.rotated is not (b.kind is Kind.COMPLEX) or (node.rotated and not node.split):
             raise InvalidTileIr(where=where, reason=f"a tile of {a} can't read {b} in B")
+        if node.copied is not None:
+            self.copied(node, node.copied, where)
         a, b = a.real, b.real
         if a.is_integer != b.is_integer or (node.finish is None and a.is_integer != c.is_integer):
             raise InvalidTileIr(where=where, reason=f"{c} can't hold products of {a} and {b}")
@@ -274,6 +276,15 @@ class _Verifier:
         waits = node.finish is not None and node.finish.axis is not None and node.carry is None
         if waits and c.is_integer != a.is_integer:
             raise InvalidTileIr(where=where, reason=f"{c} can't hold unfinished sums of {a} and {b}")
+
+    def copied(self, node: TileMatmul, panel: Slice, where: str) -> None:
+        """A panel that a tile writes: of B's own elements, a depth after another, by one whole product."""
+        if self.buffers[panel.buffer].dtype != self.buffers[node.b.buffer].dtype:
+            raise InvalidTileIr(where=where, reason="a copy of B has another element type")
+        if panel.strides != (Constant(1), Constant(node.tile.nr)) or node.rows != Constant(node.tile.mr):
+            raise InvalidTileIr(where=where, reason="a tile of whole height copies B, into rows of a panel")
+        if any(part is not None for part in (node.batch, node.stored, node.finish, node.carry)):
+            raise InvalidTileIr(where=where, reason="only tiles of plain products copy B")
 
     def stored(self, how: Stored, window: Slice, scope: frozenset[str], where: str) -> None:
         """A packed weight: words of its type, in panels."""

@@ -351,6 +351,10 @@ class Function(ControlFlow):
         """One element, vector or pointer."""
         return self.emit(kind, f"load {kind.text}, {pointer.typed}, align {align}")
 
+    def reload(self, kind: Type, pointer: Value, align: int) -> Value:
+        """The same from memory each time, so that it occupies no register in between."""
+        return self.emit(kind, f"load volatile {kind.text}, {pointer.typed}, align {align}")
+
     def store(self, value: Value, pointer: Value, align: int) -> None:
         """Writes one element or vector."""
         self.effect(f"store {value.typed}, {pointer.typed}, align {align}")

@@ -43,6 +43,7 @@ class Path(Enum):
     FEW_ROWS = "few rows: B is read along the depth, transposed in registers"
     FEW_COLUMNS = "few columns: A is read along the depth, transposed in registers"
     STREAMING = "rows of B are read once and added to sums in cache"
+    COPYING = "both operands in place for the first rows, whose tiles copy B for the others"
     IN_PLACE = "both operands in place"
     STRIPS = "B packed, A in place strip by strip"
     PACKED = "both operands packed"
@@ -170,6 +171,8 @@ class CutProduct:
                 return self._packed(product)
             case Path.IN_PLACE:
                 return self._in_place(product)
+            case Path.COPYING:
+                return self._copying(product)
             case Path.STREAMING:
                 return self._streaming(product)
             case Path.DOTS:
@@ -202,6 +205,21 @@ class CutProduct:
         waited = self._waited(streams, tiles.total)
         lost = self._a_conflicts(product, kept=kc <= self.depths_of_strip) * ceil(n / cut.nr)
         return tiles.plus(Cycles(tiles=lost, packing=packing, **waited))
+
+    def _copying(self, product: Product) -> Cycles:
+        """B arrives while the first rows are multiplied; the others find its panels in L2."""
+        m, n, k = product[:3]
+        a, b, c = self._sizes(product)
+        cut = self.blocking
+        tiles = self._tiles(product, from_l2=self._panel_feed(max(min(cut.kc, k), 1)))
+        first = self._tiles(product._replace(m=min(cut.mr, m)), from_l2=lambda _: 0.0)
+        blocks, rows_of_a = max(ceil(k / cut.kc), 1), m * min(cut.kc, k) * self.types.a.size
+        others = self._sum(
+            (self._level(rows_of_a), a * ceil(n / cut.nr)),
+            (self._level(c), c * (2 * blocks - 1)),
+        )
+        waited = self._waited(others, tiles.total)
+        return tiles.plus(Cycles(**waited)).plus(Cycles(**self._waited({self._level(b): b}, first.total)))
 
     def _a_conflicts(self, product: Product, *, kept: bool) -> float:
         """Cycles that tiles wait for lines of A that L1 lost, for one pass over the rows.

@@ -131,6 +131,8 @@ def _of_tile(node: TileMatmul) -> Iterator[Touch]:
     yield Touch(node.a, rows, ceildiv(depth, node.depths_of_a))
     across, deep = node.spread_of_b
     yield _words(node.b, node.stored, ceildiv(columns, across), ceildiv(depth, deep))
+    if node.copied is not None:
+        yield Touch(node.copied, columns, depth, written=True)
     sums = node.c if node.carry is None else node.carry.sums
     yield Touch(sums, rows, columns, written=True)
     if node.stored is not None and node.stored.zero is not None:

@@ -445,6 +445,26 @@ def test_strips_of_wide_tiles_equal_the_reference(isa: str, sizes: tuple[int, in
         check(problem, build, (m, n, k), SCALAR_PAIRS[number], variant=number)
 
 
+@pytest.mark.parametrize("sizes", [(37, 200, 17), (8, 192, 9), (33, 241, 8), (16, 5, 20)], ids=str)
+@pytest.mark.parametrize("isa", ["avx512", "avx2"])
+def test_copied_rows_equal_the_reference(isa: str, sizes: tuple[int, int, int]) -> None:
+    """Tiles of the first rows read B in place, those of the others what these copied."""
+    machine = find_machine("sapphirerapids").with_isa(find_isa(isa))
+    blocking = shrunken(machine, machine.isa.tile(F32))
+    for number, (a, b, c) in enumerate(
+        (("strided", "row", "row"), ("col", "row", "row"), ("col", "col", "col"))
+    ):
+        m, n, k = sizes if c != "col" else (sizes[1], sizes[0], sizes[2])
+        problem = Gemm(dtype="f32", a=a, b=b, c=c)
+
+        def build(wanted: Gemm) -> Program:
+            program = build_gemm(wanted, blocking, machine, "g", only=ProductPath.COPYING)
+            assert parse_program(print_program(program)) == program
+            return program
+
+        check(problem, build, (m, n, k), SCALAR_PAIRS[number], variant=number)
+
+
 @st.composite
 def cuts(draw: st.DrawFn) -> Blocking:
     mr, nr = draw(st.integers(1, 5)), draw(st.integers(1, 6))

@@ -138,15 +138,19 @@ LATE: dict[tuple[int, int, int], tuple[Path, Path]] = {
     (500, 500, 500): (Path.STRIPS, Path.IN_PLACE),
     (48, 1000, 1000): (Path.IN_PLACE, Path.IN_PLACE),
     (49, 1000, 1000): (Path.STRIPS, Path.IN_PLACE),
-    (64, 2080, 2080): (Path.STRIPS, Path.IN_PLACE),
+    (64, 2080, 2080): (Path.COPYING, Path.IN_PLACE),
+    (65, 2080, 2080): (Path.STRIPS, Path.IN_PLACE),
     (192, 4128, 4128): (Path.STRIPS, Path.IN_PLACE),
     (384, 4128, 4128): (Path.STRIPS, Path.IN_PLACE),
     (385, 4128, 4128): (Path.STRIPS, Path.STRIPS),
-    (16, 4096, 4096): (Path.IN_PLACE, Path.IN_PLACE),  # rows of B in one set of L1
-    (17, 4096, 4096): (Path.STRIPS, Path.IN_PLACE),
-    (36, 4096, 4096): (Path.STRIPS, Path.IN_PLACE),
-    (37, 4096, 4096): (Path.STRIPS, Path.STRIPS),
-    (24, 2080, 20800): (Path.IN_PLACE, Path.IN_PLACE),
+    (16, 4096, 256): (Path.IN_PLACE, Path.IN_PLACE),  # rows of B in one set of L1
+    (17, 4096, 256): (Path.STRIPS, Path.IN_PLACE),
+    (36, 4096, 256): (Path.STRIPS, Path.IN_PLACE),
+    (37, 4096, 256): (Path.STRIPS, Path.STRIPS),
+    (24, 1000, 1000): (Path.IN_PLACE, Path.IN_PLACE),
+    (12, 1040, 1040): (Path.IN_PLACE, Path.IN_PLACE),  # one tile
+    (13, 1040, 1040): (Path.COPYING, Path.IN_PLACE),  # B in more than twice L2
+    (24, 2080, 20800): (Path.COPYING, Path.IN_PLACE),
     (200, 300, 5000): (Path.STRIPS, Path.IN_PLACE),
     (2, 1600, 1600): (Path.STREAMING, Path.STREAMING),  # whose tiles prefetch no rows of B
     (3, 1600, 1600): (Path.IN_PLACE, Path.IN_PLACE),  # a tile of four

@@ -166,7 +166,10 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         if one.operand is not None:
             window = scope.window(one.operand)
             operands |= {f"step{number}": window.pointer, f"step{number}_row": window.row}
-    first_read = _reads_first(node, kernel, scope)
+    copies = node.copied is not None
+    if node.copied is not None:
+        operands["copied"] = scope.window(node.copied).pointer
+    first_read = None if copies else _reads_first(node, kernel, scope)
     if first_read is not None:
         operands["first_read"] = first_read
     strides = TileStrides(a.row.known, a_depth.known, b_depth.known, c.column.known)
@@ -191,10 +194,12 @@ def _dispatched(node: TileMatmul, kernel: MicroKernel, scope: Scope) -> None:
         padded=node.padded and not kernel.instruction.is_matrix_engine,
         fetches=first_read is not None,
         apart=first_read is not None and not _is_in_place(node),
+        far=copies,
+        copies=copies,
     )
     module = scope.f.module
     dispatch = Dispatch(kernel, signature, quick=module.quick)
-    if node.finish is None:
+    if node.finish is None and not copies:
         operands["rows"] = scope.integer(node.rows)
         dispatch.emit_call(scope.f, operands)
     else:

@@ -105,11 +105,12 @@ class Chains(DepthLoops):
         chain = self.instruction.sum_depths
         a_bytes, b_bytes = self.group_bytes(f, call, int64(chain))
         state = [call.a.pointer, call.b.pointer, *self.begin(f, part)]
+        call = call._replace(fetch=self.fetch_of(f, part, call))
         end = f.maximum(call.depth, int64(1))
         with f.carried_loop(int64(0), end, int64(chain), state, "chain") as (first, values, advance):
             left = f.sub(call.depth, first)
             more = f.icmp(">", left, chain)
-            one = call.moved(*values[:2])._replace(depth=f.minimum(int64(chain), left))
+            one = call.moved(*values[:2]).copied_from(f, first)._replace(depth=f.minimum(int64(chain), left))
             acc = self.walk_depth(f, part, one, masks, self.begin(f, part))
             with f.when(more):
                 self._close(f, part, acc, totals, f.icmp(">", first, 0))

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from tilewright.ir.nodes import Tile
 from tilewright.llvm.build import Function
-from tilewright.llvm.values import Value, int64
+from tilewright.llvm.values import INT64, Value, int64
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.micro.tiles.operands import Source, TileCall, TilePart
+from tilewright.micro.tiles.operands import Fetch, Held, Source, TileCall, TilePart
 
 #: C is prefetched when this many depths remain: 64 steps of 12 cycles cover a DRAM access (100 ns and
 #: more), and few lines are evicted from L1 before their use. Prefetching at the start measured 2-4 %
@@ -27,6 +27,9 @@ CYCLES_AHEAD = 640
 #: each other: they are prefetched into L2, and earlier.
 CROWDED_BYTES = 1024
 CROWDED_CYCLES_AHEAD = 960
+#: Rows over so many bytes are beyond L2. They too are prefetched into L2, which waits for more lines at once
+#: than L1 does (docs/decisions/076-copied-rows.md).
+FAR_BYTES = 4 << 20
 #: At most so many rows ahead: three lines of each are a third of an L1 of 48 KiB.
 ROWS_AHEAD = 80
 
@@ -36,6 +39,7 @@ FETCHED_TOGETHER = 2 * CACHE_LINE
 
 #: LLVM's localities of a prefetch.
 L1, L2 = 3, 2
+INT64_BYTES = 8
 
 #: Tiles up to this height address all rows of A from one pointer; taller ones have one pointer per 8 rows.
 ROWS_OF_ONE_POINTER = 14
@@ -68,17 +72,6 @@ class RowPointers(NamedTuple):
 
     bases: list[Value]
     rows: list[tuple[int, Value]]
-
-
-class Fetch(NamedTuple):
-    """Which row of B a step prefetches: so many bytes behind its own; into L2 if rows are crowded in L1.
-
-    It does where the tile is the first to read these rows, which is known at run time; None: always.
-    """
-
-    first_read: Value | None
-    ahead: Value
-    crowded: Value | None
 
 
 class _DepthLoop(NamedTuple):
@@ -126,6 +119,10 @@ class DepthLoops(ABC):
 
         With `fresh`, zero accumulators become products instead of sums that start with zero.
         """
+
+    def copy_b(self, f: Function, part: TilePart, b: Value, to: Value, masks: list[Value | None]) -> None:
+        """Writes the vectors of B of a step, which it has loaded, to a panel."""
+        raise NotImplementedError
 
     def step_bytes(self, f: Function, call: TileCall) -> tuple[Value, Value]:
         """Bytes of A and of B from one step of the depth to the next."""
@@ -188,10 +185,10 @@ class DepthLoops(ABC):
     def _depth_loop(
         self, f: Function, part: TilePart, call: TileCall, masks: list[Value | None]
     ) -> _DepthLoop:
-        fetch = self.fetch_of(f, part, call)
+        fetch = self.fetch_of(f, part, call) if call.fetch is None else call.fetch
         pointers = self._row_pointers(f, call, part.rows)
-        if call.ahead is not None:
-            pointers.bases.append(call.ahead.pointer)
+        others = (call.ahead, call.copied)
+        pointers.bases.extend(one.pointer for one in others if one is not None)
         return _DepthLoop(f, part, call, pointers, masks, fetch)
 
     def _unroll(self, part: TilePart, depth: int) -> int:
@@ -300,7 +297,11 @@ class DepthLoops(ABC):
         following = self.depth_step(f, walk.part, rows, b, walk.masks, acc, fresh=walk.call.update.added)
         a_bytes, b_bytes = self.step_bytes(f, walk.call)
         moves = [a_bytes] * groups
-        if walk.call.ahead is not None:
+        if walk.call.copied is not None:
+            step = walk.call.copied.step
+            moves[-1] = int64(step)
+            self.copy_b(f, walk.part, b, bases[-1], walk.masks)
+        elif walk.call.ahead is not None:
             step = walk.call.ahead.step
             moves[-1] = int64(step)
             for line in range(0, step, FETCHED_TOGETHER):
@@ -316,33 +317,56 @@ class DepthLoops(ABC):
         asked = call.far or call.first_read is not None
         if not asked or call.depth.known is not None or not self.fetches(part.fmas):
             return None
-        row_bytes = self.step_bytes(f, call)[1]
+        row_bytes, width = self.step_bytes(f, call)[1], sum(part.widths) * self.b.dtype.size
         rate = self.isa.rate(self.instruction) / part.fmas
-        near, far = (
+        near, early = (
             int64(min(ceil(cycles * rate), ROWS_AHEAD)) for cycles in (CYCLES_AHEAD, CROWDED_CYCLES_AHEAD)
         )
-        if sum(part.widths) * self.b.dtype.size <= CACHE_LINE:
-            return Fetch(call.first_read, f.freeze(f.mul(row_bytes, near)), None)
-        crowded = f.icmp("==", f.and_(row_bytes, int64(CROWDED_BYTES - 1)), 0)
-        return Fetch(call.first_read, f.freeze(f.mul(row_bytes, f.select(crowded, far, near))), crowded)
+        if row_bytes.known is not None:  # of a panel, behind which is the next one
+            return Fetch(call.first_read, f.mul(row_bytes, near))
+        span, rows = f.mul(row_bytes, call.depth), near
+        far = into_l2 = f.icmp("<", int64(FAR_BYTES), span)
+        if width > CACHE_LINE:
+            crowded = f.icmp("==", f.and_(row_bytes, int64(CROWDED_BYTES - 1)), 0)
+            rows = f.select(far, near, f.select(crowded, early, near))
+            into_l2 = f.or_(crowded, far)
+        ahead = f.freeze(f.mul(row_bytes, rows))
+        turn = f.ptrtoint(f.at(call.b.pointer, f.sub(span, ahead)))
+        held = f.alloca(INT64, len(Held), INT64_BYTES)
+        values = {
+            Held.INTO_L2: f.zext(into_l2, INT64),
+            Held.TURN: turn,
+            Held.BESIDE: f.sub(f.add(ahead, width), span),
+        }
+        for place, value in values.items():
+            f.store(value, f.at(held, place.value * INT64_BYTES), INT64_BYTES)
+        return Fetch(call.first_read, ahead, held)
 
     def _prefetch_b(self, walk: _DepthLoop, fetch: Fetch, b: Value) -> None:
         """Prefetches a later row of B, up to the line in which it ends if it does not begin with a line."""
         f, size = walk.f, sum(walk.part.widths) * self.b.dtype.size
         places = [*range(0, size, CACHE_LINE)]
-        if not walk.call.far:  # rows of panels are whole lines
+        if not walk.call.far or walk.call.copied is not None:  # rows of panels are whole lines
             places.append(size - 1)
 
+        def held(place: Held) -> Value:
+            assert fetch.held is not None
+            return f.reload(INT64, f.at(fetch.held, place.value * INT64_BYTES), INT64_BYTES)
+
         def into(locality: int) -> None:
-            later = f.at(b, fetch.ahead)
+            ahead = fetch.ahead
+            if fetch.held is not None and locality == L2:
+                turn, beside = held(Held.TURN), held(Held.BESIDE)
+                ahead = f.select(f.icmp("<", f.ptrtoint(b), turn), ahead, beside)
+            later = f.at(b, ahead)
             for place in places:
                 f.prefetch(f.at(later, place), write=False, locality=locality)
 
         with nullcontext() if fetch.first_read is None else f.when(fetch.first_read):
-            if fetch.crowded is None:
-                into(L1)
+            if fetch.held is None or walk.call.copied is not None:
+                into(L1 if fetch.held is None else L2)
                 return
-            with f.branch(fetch.crowded) as (then, otherwise):
+            with f.branch(f.icmp("!=", held(Held.INTO_L2), 0)) as (then, otherwise):
                 with then:
                     into(L2)
                 with otherwise:

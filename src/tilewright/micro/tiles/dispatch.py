@@ -16,6 +16,7 @@ from tilewright.micro.emission import emitter
 from tilewright.micro.tiles.epilogue import ColumnAccess
 from tilewright.micro.tiles.kernel import MicroKernel
 from tilewright.micro.tiles.operands import (
+    Copied,
     GroupCall,
     KeptSums,
     OperandA,
@@ -140,7 +141,8 @@ class Dispatch:
     @property
     def _whole_alone(self) -> bool:
         """Whether tiles of whole height have whole columns only, and other columns are of partial heights."""
-        return self.quick and not self.signature.padded and self.edge is not Edge.SPILL
+        partial = not self.signature.padded and not self.signature.copies
+        return self.quick and partial and self.edge is not Edge.SPILL
 
     def emit(self, module: Module) -> Callee:
         """Defines the functions of this tile in a module if needed; returns the one to call."""
@@ -269,6 +271,9 @@ class Dispatch:
             )
         partial = signature.padded and rows == self.row_variants()[-1]
         last_row = g["last_row"] if self._least_rows(rows) < rows else None
+        copied = None
+        if signature.copies:
+            copied = Copied(g["copied"], self.tile.nr * self.kernel.b.dtype.size)
         asks = signature.fetches and not (signature.apart and rows == self.tile.mr)
         return TileCall(
             columns=g["columns"],
@@ -288,6 +293,7 @@ class Dispatch:
             carry=carry,
             groups=groups,
             prefetch=prefetch,
+            copied=copied,
             steps=steps,
             padded=signature.padded,
             first_read=f.icmp("!=", g["first_read"], 0) if asks else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.llvm.build import Function
@@ -113,6 +114,40 @@ class Ahead(NamedTuple):
     step: int
 
 
+class Copied(NamedTuple):
+    """Where a tile writes what it reads of B: the first step's place, and bytes from one step to the next."""
+
+    pointer: Value
+    step: int
+
+
+class Held(Enum):
+    """What a tile that prefetches rows of B keeps in memory: its other steps have no registers to spare.
+
+    INTO_L2 : whether lines are to stay in L2. TURN : an address from which on they are so many bytes ahead
+    instead as BESIDE says, in the next column of tiles.
+    """
+
+    INTO_L2 = 0
+    TURN = 1
+    BESIDE = 2
+
+
+class Fetch(NamedTuple):
+    """Which row of B a step prefetches, and where to.
+
+    Attributes
+    ----------
+    first_read : whether the tile is the first to read its rows, which then prefetches; None: it does.
+    ahead : bytes from the row of a step to the one that it prefetches.
+    held : the values of `Held`; None: rows are near, and behind the last one is the next panel.
+    """
+
+    first_read: Value | None
+    ahead: Value
+    held: Value | None = None
+
+
 class BatchCall(NamedTuple):
     """A batch of products: how many, the steps in elements; or arrays of pointers in place of A and B."""
 
@@ -186,6 +221,8 @@ class TileCall(NamedTuple):
     groups : sums of groups of depths are scaled.
     prefetch : rows to fetch before the depth ends: C, or what is read next.
     ahead : what each step of a known depth prefetches besides.
+    copied : where B is written as a panel.
+    fetch : which rows of B are prefetched, where the call is a part of a deeper one.
     steps : an epilogue on the values that are stored.
     padded : B has all columns of the tile.
     most_depth : a bound of the depth, if it is known to have one.
@@ -206,6 +243,8 @@ class TileCall(NamedTuple):
     groups: GroupCall | None = None
     prefetch: Prefetch | None = None
     ahead: Ahead | None = None
+    copied: Copied | None = None
+    fetch: Fetch | None = None
     steps: TileSteps | None = None
     padded: bool = False
     most_depth: int | None = None
@@ -216,6 +255,13 @@ class TileCall(NamedTuple):
     def row(self, number: int, rows: int) -> Value | int:
         """The number in memory of one of the rows that a tile computes."""
         return number if self.last_row is None or number < rows - 1 else self.last_row
+
+    def copied_from(self, f: Function, depth: Value) -> TileCall:
+        """The same call, whose copy of B begins at some depth of the panel."""
+        if self.copied is None:
+            return self
+        pointer = f.at(self.copied.pointer, f.mul(depth, self.copied.step))
+        return self._replace(copied=self.copied._replace(pointer=pointer))
 
     def moved(self, a: Value, b: Value) -> TileCall:
         """The same call on A and B at other addresses."""

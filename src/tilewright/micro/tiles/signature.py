@@ -63,6 +63,7 @@ class TileSignature(NamedTuple):
         read them.
     apart : tiles of whole height do not ask: there are others that always prefetch.
     far : these others.
+    copies : tiles write what they read of B, as a panel; they have whole height and always prefetch.
     repeats : a parameter says which row is the last one of a partial height: it may be the one before,
         computed and stored twice, so that tiles of even heights compute odd numbers of rows.
     """
@@ -77,6 +78,7 @@ class TileSignature(NamedTuple):
     fetches: bool = False
     apart: bool = False
     far: bool = False
+    copies: bool = False
     repeats: bool = False
 
     @property
@@ -87,7 +89,7 @@ class TileSignature(NamedTuple):
         fetched = f"_fetch{self.prefetch_bytes}" if self.prefetch_bytes else ""
         marks = f"{'_pairs' * self.pairs}{'_carry' * self.carries}{weights}{fetched}{'_padded' * self.padded}"
         read = f"{'_first_read' * self.fetches}{'_apart' * self.apart}{'_far' * self.far}"
-        return f"{strides}{marks}{read}{steps_name(self.finish)}"
+        return f"{strides}{marks}{read}{'_copies' * self.copies}{steps_name(self.finish)}"
 
     @property
     def step_operands(self) -> list[int]:
@@ -160,6 +162,7 @@ _PARAMETERS = (
     _Parameter("ahead", POINTER, _prefetches),
     _Parameter("ahead_row", INT64, _prefetches),
     _Parameter("first_read", INT64, lambda signature: signature.fetches),
+    _Parameter("copied", POINTER, lambda signature: signature.copies),
     _Parameter("left", INT64, lambda signature: signature.padded, EntryPoint.ONE_HEIGHT),
     _Parameter("last_row", INT64, lambda signature: signature.repeats, EntryPoint.ONE_HEIGHT),
 )

@@ -97,6 +97,18 @@ def walk_columns(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, 
     return (*_shift_let(nest), *lets, walk if nest.carries else nest.depth_loop(walk))
 
 
+def copying(nest: Nest) -> tuple[Statement, ...]:
+    """A in place; of each column of tiles the first one, which has all its rows, copies B for the others.
+
+    What `packing` does one after the other, waiting for rows of B and multiplying, happens at once.
+    """
+    sizes, step, jb, jn = nest.sizes, nest.columns_step, Name("jb"), Name("jn")
+    inside = Loop("j", jb, minimum(jb + jn, sizes.n), Constant(step), nest.column_copying())
+    work = (sizes.m + MOVED_WORK) * (sizes.n + MOVED_WORK) * (Name("kc") + MOVED_WORK)
+    let = Let("jn", share(sizes.n, step, bounded(tasks(COLUMN_TASKS), work)))
+    return (let, nest.depth_loop(parallel("jb", Constant(0), sizes.n, jn, inside)))
+
+
 def _shift_let(nest: Nest) -> tuple[Let, ...]:
     """The column at which the first tiles begin, where it may be before column 0."""
     return (Let("shift", nest.shift),) if nest.by_lines else ()

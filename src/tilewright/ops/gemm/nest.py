@@ -19,7 +19,7 @@ from tilewright.ir.nodes import (
     TileEpilogue,
     TileMatmul,
 )
-from tilewright.machine.isa import MATRIX_MULTIPLY, Isa, TileFma
+from tilewright.machine.isa import MATRIX_MULTIPLY, Edge, Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import PACKED_ROWS, SUMS_COLUMNS, SUMS_ROWS, Blocking, wide_tile
 from tilewright.macro.cost import STREAMED_ROWS, InPlaceLimits, in_place_limits
@@ -27,6 +27,7 @@ from tilewright.macro.prediction import SLICES, Path
 from tilewright.macro.tuned import tuned_limits
 from tilewright.ops.gemm.cache_blocks import (
     beside_column,
+    copying,
     depth_lets,
     most_depths,
     packing,
@@ -54,6 +55,13 @@ from tilewright.spec.problem import Strategy
 #: the speed with usual tiles: 1000x64x1000 0.85, 1000x96x1000 1.10, 1000x160x1000 0.97, 1000x200x1000 1.05
 #: (Emerald Rapids).
 WIDE_PANELS = 4
+
+#: Up to so many rows a B of more than so many times L2 is copied while the first ones are multiplied. Times
+#: before over times then: 13x4000x1000 1.4, 16x4096x1024 1.6, 24x4000x1000 1.3 to 1.5, 48x4000x1000 1.1,
+#: 64x2000x2000 1.1, 96x2000x2000 1.0; of twice L2, 16x1000x1000 1.0, 24x2000x500 0.9. From L3, 13x4000x1000
+#: takes as long, 16x4000x1000 1.1 (Emerald Rapids).
+COPIED_ROWS = 64
+COPIED_L2 = 2
 
 #: Vectors of lines from which on few rows transpose them in registers.
 LINES_OF_ROWS = 2
@@ -189,6 +197,8 @@ def _paths(nest: Nest, limits: InPlaceLimits, machine: Machine) -> Iterator[Path
         yield from _few_complex_columns(nest, isa)
         yield from _few_complex_rows(nest, isa)
     if words is not None:
+        if wide is not None:
+            yield from _copying(wide, nest.tile.mr)
         if nest.in_place:
             body = _tall_tiles(nest, limits, lanes, tiling(nest))
             yield PathChoice(Path.IN_PLACE, both_in_place(nest, limits, words), body)
@@ -210,6 +220,27 @@ def _both_packed(tiles: WideTiles, others: tuple[Statement, ...]) -> tuple[State
     several = Compare(Relation.LT, Constant(SLICES * limits.strip_slice), nest.sizes.n * Name("kc"))
     body = packing_once(nest, limits.strip, limits.strip_slice)
     return decide(AnyOf((AllOf((several, *one)),)), body, others)
+
+
+def _copying(tiles: WideTiles, lone: int) -> Iterator[PathChoice]:
+    """The path of few rows beside a B far away, which the first tile of each column copies for the others.
+
+    Up to `lone` rows are one tile in place.
+    """
+    nest, limits = tiles
+    fetches = nest.instruction.k == 1 and nest.edge is Edge.MASK
+    if not nest.uniform or not fetches or nest.steps != NestEpilogue():
+        return
+    sizes, mr = nest.sizes, nest.tile.mr
+    possible = (Compare(Relation.LE, Constant(mr), sizes.m), *ones(sizes.cs_b, sizes.cs_c))
+    worth = (
+        Compare(Relation.LT, Constant(lone), sizes.m),
+        Compare(Relation.LE, sizes.m, Constant(COPIED_ROWS)),
+        Compare(Relation.LT, Constant(COPIED_L2 * limits.far_b), sizes.n * sizes.k),
+        Compare(Relation.LE, Constant(tiles.columns), sizes.n),
+    )
+    condition = AnyOf((AllOf((*possible, *worth)),))
+    yield PathChoice(Path.COPYING, condition, copying(nest), AnyOf((AllOf(possible),)))
 
 
 def _few_lines(nest: Nest, limits: InPlaceLimits, isa: Isa) -> Iterator[PathChoice]:
@@ -354,12 +385,14 @@ def lay_gemm(
     one = nest.instruction
     kc = most_depths(nest) * nest.parts
     used = _buffers_used(body)
+    wide = WideTiles.of(nest, machine)
+    panel = max(blocking.nr, wide.nest.blocking.nr if wide else 0)
     scratch = (
         Buffer("b_pack", one.b, Space.SHARED, kc * blocking.nc),
         Buffer("block_sums", types.acc, Space.SHARED, SUMS_ROWS * SUMS_COLUMNS),
         Buffer("a_pack", one.a, Space.THREAD, kc * blocking.mc),
         Buffer("a_block", one.a, Space.SHARED, kc * PACKED_ROWS),
-        Buffer("b_panel", one.b, Space.THREAD, kc * blocking.nr),
+        Buffer("b_panel", one.b, Space.THREAD, kc * panel),
         Buffer("few_pack", one.b, Space.SHARED, kc * -(-most_few(isa) // FEW_LANES) * FEW_LANES),
         sums_buffer(nest),
     )
@@ -431,8 +464,9 @@ def _buffers_used(body: tuple[Statement, ...]) -> frozenset[str]:
                 found |= _buffers_used(then) | _buffers_used(otherwise)
             case Pack(destination, source):
                 found |= {destination.buffer, source.buffer}
-            case TileMatmul(carry=carry):
+            case TileMatmul(carry=carry, copied=copied):
                 found |= {statement.a.buffer, statement.b.buffer, statement.c.buffer}
+                found |= {copied.buffer} if copied else set()
                 found |= {carry.sums.buffer} if carry else set()
             case TileEpilogue(c, sums):
                 found |= {c.buffer, sums.buffer}

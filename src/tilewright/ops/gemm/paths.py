@@ -108,7 +108,8 @@ class GemmPaths:
         if self.wide is None:
             return self.cut
         strips = path is Path.STRIPS and product.n >= self.wide.columns * self.nest.parts
-        if not strips and not (path is Path.PACKED and self.cut.packs_once(product)):
+        once = path is Path.PACKED and self.cut.packs_once(product)
+        if not (strips or once or path is Path.COPYING):
             return self.cut
         nest, limits = self.wide
         return replace(

@@ -432,6 +432,19 @@ class Nest:
         one = self._b_panel_at("b_panel", Constant(0))
         return (replace(self.pack_b(self.tile_column, self.tile_columns), destination=one), self._rows(one))
 
+    def column_copying(self) -> tuple[Statement, ...]:
+        """The column of tiles at j, A in place: the first tile copies B into a micro-panel for the others."""
+        panel, mr = self._b_panel_at("b_panel", Constant(0)), self.tile.mr
+        first: Expression = Constant(0) if self.first_row is None else self.first_row
+        end = self.sizes.m if self.first_row is None else minimum(first + Name("mb"), self.sizes.m)
+        one = self.matmul(self.a_in_place(), self.b_in_place(), self.tile_columns)
+        copying = replace(one, rows=Constant(mr), copied=panel)
+        others = self.matmul(self.a_in_place(), panel, self.tile_columns)
+        return (
+            Loop("i", first, minimum(first + 1, end), Constant(mr), (copying,)),
+            Loop("i", first + mr, end, Constant(mr), (others,)),
+        )
+
     def column_packed(self) -> tuple[Statement, ...]:
         """The column of tiles at j, A in place, B in the panels of a packed operand."""
         return (self._rows(self.b_panel()),)

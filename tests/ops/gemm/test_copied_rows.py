@@ -1,0 +1,84 @@
+"""Tiles that copy the rows of B which they read in place: the same bits as others, between guard pages."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path as File
+from typing import Any
+
+import numpy as np
+import pytest
+from support import GUARD_PAGES, Array, GuardedMemory, rough
+
+from tilewright.machine.catalog import find_machine
+from tilewright.machine.host import host_machine
+from tilewright.machine.isa import Edge
+from tilewright.machine.machine import Machine
+from tilewright.macro.prediction import Path, Product
+from tilewright.ops.gemm.paths import GemmPaths
+from tilewright.ops.gemm.problem import Gemm
+from tilewright.spec.dtype import parse_dtype
+
+sys.path.append(str(File(__file__).resolve().parents[3] / "benchmarks"))
+
+pytestmark = [
+    pytest.mark.compiled_well,
+    pytest.mark.skipif(not GUARD_PAGES, reason="needs pages that cannot be accessed"),
+]
+
+
+@cache
+def golden_cove() -> Machine:
+    """This host's instructions beside the caches of a server that has the path."""
+    host, server = host_machine(), find_machine("sapphirerapids")
+    if host.isa.edge is not Edge.MASK or not host.isa.folds_loads:
+        pytest.skip("the path is for rows that fold loads and have masks")
+    return replace(host, core=server.core, l1=server.l1, l2=server.l2, l3=server.l3)
+
+
+@cache
+def kernel(dtype: str, path: Path) -> Any:
+    from predictions import kernel_of
+
+    return kernel_of(Gemm(dtype=parse_dtype(dtype)), golden_cove(), path)
+
+
+@cache
+def memory(operand: str) -> GuardedMemory:
+    return GuardedMemory(1 << 22)
+
+
+def sizes() -> Iterator[tuple[int, int, int]]:
+    """From one tile of rows on; columns beside each width of a tile; depths that end a block or a chain."""
+    machine = golden_cove()
+    tile = machine.isa.lanes(parse_dtype("f32"))
+    for number, rows in enumerate((8, 9, 13, 16, 30)):
+        for columns in (1, tile - 1, 3 * tile, 4 * tile + 3, 13 * tile):
+            yield rows, columns, (1, 9, 255, 257, 1300)[(number + columns) % 5]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_copies_have_the_bits_of_panels(dtype: str) -> None:
+    """Each operand ends at a guard page, with bytes between its rows; C is written where it is C alone."""
+    one = parse_dtype(dtype).numpy
+    paths = GemmPaths.of(Gemm(dtype=parse_dtype(dtype)), golden_cove())
+    assert Path.COPYING not in paths.possible(Product.contiguous(3, 100, 9)), "a tile has more rows"
+    assert Path.COPYING not in paths.possible(Product.contiguous(3, 100, 9)), "a tile has more rows"
+    for number, (m, n, k) in enumerate(sizes()):
+        assert Path.COPYING in paths.possible(Product.contiguous(m, n, k))
+        arrays: dict[str, Array] = {}
+        for name, shape in {"a": (m, k), "b": (k, n), "c": (m, n)}.items():
+            values = rough(shape, one, number + len(arrays))
+            steps = (values.strides[0] + (number % 3) * 5 * values.itemsize, values.itemsize)
+            arrays[name] = memory(name).place(values, steps, at_end=number % 2 == 0)
+        a, b, c = arrays.values()
+        packed, before, outside = c.copy(), c.copy(), memory("c").outside(c)
+        for alpha, beta in ((1.0, 0.0), (2.0, -1.0), (0.0, 0.5)):
+            c[...] = packed[...] = np.nan if beta == 0 else before
+            kernel(dtype, Path.PACKED)(a, b, packed, alpha=alpha, beta=beta)
+            kernel(dtype, Path.COPYING)(a, b, c, alpha=alpha, beta=beta)
+            np.testing.assert_array_equal(c, packed, f"{m}x{n}x{k}, {alpha}, {beta}")
+        np.testing.assert_array_equal(memory("c").outside(c), outside, "bytes between rows changed")
