@@ -21,6 +21,7 @@ from tilewright.macro.prediction import Path, Product
 from tilewright.ops.gemm.paths import GemmPaths
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.spec.dtype import parse_dtype
+from tilewright.threads.pool import limited
 
 sys.path.append(str(File(__file__).resolve().parents[3] / "benchmarks"))
 
@@ -82,3 +83,17 @@ def test_copies_have_the_bits_of_panels(dtype: str) -> None:
             kernel(dtype, Path.COPYING)(a, b, c, alpha=alpha, beta=beta)
             np.testing.assert_array_equal(c, packed, f"{m}x{n}x{k}, {alpha}, {beta}")
         np.testing.assert_array_equal(memory("c").outside(c), outside, "bytes between rows changed")
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_each_task_has_a_panel_of_its_own(threads: int) -> None:
+    """Tasks are columns: the same bits with any number of threads."""
+    a, b = rough((20, 1300), np.float32, 1), rough((1300, 2000), np.float32, 2)
+    found = []
+    for number in (1, threads):
+        c = np.full((20, 2000), np.nan, np.float32)
+        with limited(number):
+            kernel("f32", Path.COPYING)(a, b, c)
+        found.append(c)
+    np.testing.assert_array_equal(found[0], found[1])
+    assert np.allclose(found[0], a @ b, rtol=1e-3, atol=1e-2)

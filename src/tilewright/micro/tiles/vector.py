@@ -102,10 +102,14 @@ class VectorKernel(MicroKernel):
     def copy_b(self, f: Function, part: TilePart, b: Value, to: Value, masks: list[Value | None]) -> None:
         """Writes the vectors of B of a step, which it has loaded, to a panel."""
         size = self.b.dtype.size
-        for v, width in enumerate(part.widths):
-            before = sum(part.widths[:v]) * size
-            # The same load as the step's, which LLVM sees: there is no store between them.
-            f.store(self.load_b(f, f.at(b, before), width, masks[v]), f.at(to, before), size)
+        places = [sum(part.widths[:v]) * size for v in range(len(part.widths))]
+        # LLVM sees that these are the step's own loads as long as no store stands between them.
+        vectors = [
+            self.load_b(f, f.at(b, place), width, mask)
+            for place, width, mask in zip(places, part.widths, masks, strict=True)
+        ]
+        for place, vector in zip(places, vectors, strict=True):
+            f.store(vector, f.at(to, place), size)
 
     def holds_depths(self, part: TilePart, call: TileCall, depth: int) -> bool:
         """True if depths of A are adjacent, multiply-adds take a lane, and every row has a register."""

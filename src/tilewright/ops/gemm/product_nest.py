@@ -434,15 +434,13 @@ class Nest:
 
     def column_copying(self) -> tuple[Statement, ...]:
         """The column of tiles at j, A in place: the first tile copies B into a micro-panel for the others."""
-        panel, mr = self._b_panel_at("b_panel", Constant(0)), self.tile.mr
-        first: Expression = Constant(0) if self.first_row is None else self.first_row
-        end = self.sizes.m if self.first_row is None else minimum(first + Name("mb"), self.sizes.m)
+        panel, m, mr = self._b_panel_at("b_panel", Constant(0)), self.sizes.m, self.tile.mr
         one = self.matmul(self.a_in_place(), self.b_in_place(), self.tile_columns)
         copying = replace(one, rows=Constant(mr), copied=panel)
         others = self.matmul(self.a_in_place(), panel, self.tile_columns)
         return (
-            Loop("i", first, minimum(first + 1, end), Constant(mr), (copying,)),
-            Loop("i", first + mr, end, Constant(mr), (others,)),
+            Loop("i", Constant(0), minimum(m, 1), Constant(mr), (copying,)),
+            Loop("i", Constant(mr), m, Constant(mr), (others,)),
         )
 
     def column_packed(self) -> tuple[Statement, ...]:
