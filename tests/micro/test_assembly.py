@@ -234,7 +234,8 @@ def test_rows_of_b_are_copied_as_they_are_read(isa: Isa, dtype: DType) -> None:
     ]
     (whole,) = [loop for loop in loops if multiplies(loop) == depths * wide.mr * vectors]
     assert len(whole.matching(r"^vmovup[sd]\s+%[xyz]mm\d+, \S*\(%r")) == depths * vectors, "stores"
-    assert len(whole.matching(r"^vmovup[sd]\s.*\(.*\), %[xyz]mm\d+")) == depths * vectors, "loads of B"
+    loads = len(whole.matching(r"^vmovup[sd]\s.*\(.*\), %[xyz]mm\d+"))
+    assert loads == depths * (2 * vectors - 1), "vectors behind a store are loaded again"
     lines = -(-vectors * machine.isa.vector_bits // 512)
     assert len(whole.matching(r"^prefetcht1\s")) == depths * (lines + 1)
     assert not whole.matching(r"^prefetcht0\s")
