@@ -12,7 +12,7 @@ from tilewright.llvm.build import Function
 from tilewright.llvm.values import INT64, Value, int64
 from tilewright.machine.isa import Isa, TileFma
 from tilewright.machine.machine import CACHE_LINE
-from tilewright.micro.tiles.operands import Fetch, Held, Source, TileCall, TilePart
+from tilewright.micro.tiles.operands import Fetch, FetchSlot, Source, TileCall, TilePart
 
 #: C is prefetched when this many depths remain: 64 steps of 12 cycles cover a DRAM access (100 ns and
 #: more), and few lines are evicted from L1 before their use. Prefetching at the start measured 2-4 %
@@ -332,15 +332,15 @@ class DepthLoops(ABC):
             into_l2 = f.or_(crowded, far)
         ahead = f.freeze(f.mul(row_bytes, rows))
         turn = f.ptrtoint(f.at(call.b.pointer, f.sub(span, ahead)))
-        held = f.alloca(INT64, len(Held), INT64_BYTES)
+        slots = f.alloca(INT64, len(FetchSlot), INT64_BYTES)
         values = {
-            Held.INTO_L2: f.zext(into_l2, INT64),
-            Held.TURN: turn,
-            Held.BESIDE: f.sub(f.add(ahead, width), span),
+            FetchSlot.INTO_L2: f.zext(into_l2, INT64),
+            FetchSlot.TURN: turn,
+            FetchSlot.BESIDE: f.sub(f.add(ahead, width), span),
         }
         for place, value in values.items():
-            f.store(value, f.at(held, place.value * INT64_BYTES), INT64_BYTES)
-        return Fetch(call.first_read, ahead, held)
+            f.store(value, f.at(slots, place.value * INT64_BYTES), INT64_BYTES)
+        return Fetch(call.first_read, ahead, slots)
 
     def _prefetch_b(self, walk: _DepthLoop, fetch: Fetch, b: Value) -> None:
         """Prefetches a later row of B, up to the line in which it ends if it does not begin with a line."""
@@ -349,24 +349,24 @@ class DepthLoops(ABC):
         if not walk.call.far or walk.call.copied is not None:  # rows of panels are whole lines
             places.append(size - 1)
 
-        def held(place: Held) -> Value:
-            assert fetch.held is not None
-            return f.reload(INT64, f.at(fetch.held, place.value * INT64_BYTES), INT64_BYTES)
+        def slot(place: FetchSlot) -> Value:
+            assert fetch.slots is not None
+            return f.reload(INT64, f.at(fetch.slots, place.value * INT64_BYTES), INT64_BYTES)
 
         def into(locality: int) -> None:
             ahead = fetch.ahead
-            if fetch.held is not None and locality == L2:
-                turn, beside = held(Held.TURN), held(Held.BESIDE)
+            if fetch.slots is not None and locality == L2:
+                turn, beside = slot(FetchSlot.TURN), slot(FetchSlot.BESIDE)
                 ahead = f.select(f.icmp("<", f.ptrtoint(b), turn), ahead, beside)
             later = f.at(b, ahead)
             for place in places:
                 f.prefetch(f.at(later, place), write=False, locality=locality)
 
         with nullcontext() if fetch.first_read is None else f.when(fetch.first_read):
-            if fetch.held is None or walk.call.copied is not None:
-                into(L1 if fetch.held is None else L2)
+            if fetch.slots is None or walk.call.copied is not None:
+                into(L1 if fetch.slots is None else L2)
                 return
-            with f.branch(f.icmp("!=", held(Held.INTO_L2), 0)) as (then, otherwise):
+            with f.branch(f.icmp("!=", slot(FetchSlot.INTO_L2), 0)) as (then, otherwise):
                 with then:
                     into(L2)
                 with otherwise:

@@ -121,7 +121,7 @@ class Copied(NamedTuple):
     step: int
 
 
-class Held(Enum):
+class FetchSlot(Enum):
     """What a tile that prefetches rows of B keeps in memory: its other steps have no registers to spare.
 
     INTO_L2 : whether lines are to stay in L2. TURN : an address from which on they are so many bytes ahead
@@ -140,12 +140,12 @@ class Fetch(NamedTuple):
     ----------
     first_read : whether the tile is the first to read its rows, which then prefetches; None: it does.
     ahead : bytes from the row of a step to the one that it prefetches.
-    held : the values of `Held`; None: rows are near, and behind the last one is the next panel.
+    slots : where the values of `FetchSlot` stand; None: rows are near, with the next panel behind the last.
     """
 
     first_read: Value | None
     ahead: Value
-    held: Value | None = None
+    slots: Value | None = None
 
 
 class BatchCall(NamedTuple):

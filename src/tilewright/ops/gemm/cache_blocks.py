@@ -84,17 +84,18 @@ def walk_columns(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, 
     if nest.b in nest.packed:
         copied = 0
     least = (copied * (LEAST_COPIED_TILES - LEAST_ROW_TILES) + LEAST_ROW_TILES) * nest.tile.mr
-
-    def work(m: Expression) -> Expression:
-        """Multiply-adds of m rows; each element that is read or written counts as `MOVED_WORK` of them."""
-        return (m + MOVED_WORK) * (sizes.n + MOVED_WORK) * (Name("kc") + MOVED_WORK)
-
-    down = ceildiv(bounded(tasks(THREAD_TASKS), work(sizes.m)), maximum(ceildiv(columns, jn), 1))
+    all_rows, some = _work(nest, sizes.m), _work(nest, minimum(sizes.m, least))
+    down = ceildiv(bounded(tasks(THREAD_TASKS), all_rows), maximum(ceildiv(columns, jn), 1))
     lets = (
-        Let("jn", share(columns, step, bounded(tasks(COLUMN_TASKS), work(minimum(sizes.m, least))))),
+        Let("jn", share(columns, step, bounded(tasks(COLUMN_TASKS), some))),
         Let("mb", maximum(share(sizes.m, nest.tile.mr, down), least)),
     )
     return (*_shift_let(nest), *lets, walk if nest.carries else nest.depth_loop(walk))
+
+
+def _work(nest: Nest, rows: Expression) -> Expression:
+    """Multiply-adds of some rows; each element that is read or written counts as `MOVED_WORK` of them."""
+    return (rows + MOVED_WORK) * (nest.sizes.n + MOVED_WORK) * (Name("kc") + MOVED_WORK)
 
 
 def copying(nest: Nest) -> tuple[Statement, ...]:
@@ -104,8 +105,7 @@ def copying(nest: Nest) -> tuple[Statement, ...]:
     """
     sizes, step, jb, jn = nest.sizes, nest.columns_step, Name("jb"), Name("jn")
     inside = Loop("j", jb, minimum(jb + jn, sizes.n), Constant(step), nest.column_copying())
-    work = (sizes.m + MOVED_WORK) * (sizes.n + MOVED_WORK) * (Name("kc") + MOVED_WORK)
-    let = Let("jn", share(sizes.n, step, bounded(tasks(COLUMN_TASKS), work)))
+    let = Let("jn", share(sizes.n, step, bounded(tasks(COLUMN_TASKS), _work(nest, sizes.m))))
     return (let, nest.depth_loop(parallel("jb", Constant(0), sizes.n, jn, inside)))
 
 
