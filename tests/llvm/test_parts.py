@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tiers import first_of
 
 import tilewright as tw
 from tilewright.compiler.pipeline import run_stages
-from tilewright.llvm import merge_objects, parts, target
+from tilewright.llvm import generation, merge_objects, parts
 from tilewright.llvm.parts import emit_by_parts, split_module
 from tilewright.llvm.target import emit_assembly, emit_object
 from tilewright.machine.catalog import find_machine
@@ -99,12 +100,12 @@ def compiled(uncached: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the functions that are compiled; no part is kept from earlier tests."""
     found: list[str] = []
 
-    def emit_object(text: str, *rest: Any) -> bytes:
-        found.extend(re.findall(r"^define .*?@(\w+)\(", text, re.MULTILINE))
-        return original(text, *rest)
+    def emit_objects(jobs: Sequence[generation.Job], *rest: Any) -> list[bytes]:
+        for job in jobs:
+            found.extend(re.findall(r"^define .*?@(\w+)\(", job.text, re.MULTILINE))
+        return generation.emit_objects(jobs, *rest)
 
-    original = target.emit_object
-    monkeypatch.setattr(parts, "emit_object", emit_object)
+    monkeypatch.setattr(parts, "emit_objects", emit_objects)
     monkeypatch.setattr(parts, "_parts", OrderedDict())
     return found
 

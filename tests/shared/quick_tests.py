@@ -11,13 +11,14 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from zlib import crc32
 
 import pytest
 
-from tilewright.llvm import parts, target
+from tilewright.llvm import generation, parts, target
 from tilewright.machine.machine import Machine
 
 #: Folders and files below `tests` whose kernels of this host are compiled so, but for `compiled_well` tests.
@@ -61,6 +62,7 @@ WELL_COMPILED = 16
 
 _TESTS = Path(__file__).resolve().parents[1]
 _emit_well = target.emit_object
+_emit_all_well = generation.emit_objects
 
 
 class _Level:
@@ -76,19 +78,30 @@ def has_quick_code(path: Path) -> bool:
     return any(path.is_relative_to(_TESTS / folder) for folder in FOLDERS)
 
 
+def _level_of(text: str, machine: Machine, level: int) -> int:
+    """The level at which a module is compiled by the test that runs now, in place of the package's."""
+    here = machine.triple.partition("-")[0] == platform.machine()
+    quick = _Level.quick and here and crc32(text.encode()) % WELL_COMPILED
+    return target.QUICK_LEVEL if quick else level
+
+
 def emit_object(text: str, name: str, machine: Machine, level: int = target.CODEGEN_LEVEL) -> bytes:
     """As the package's own, at the level of the test that runs now."""
-    here = machine.triple.partition("-")[0] == platform.machine()
-    if _Level.quick and here and crc32(text.encode()) % WELL_COMPILED:
-        level = target.QUICK_LEVEL
-    return _emit_well(text, name, machine, level)
+    return _emit_well(text, name, machine, _level_of(text, machine, level))
+
+
+def emit_objects(jobs: Sequence[generation.Job], name: str, machine: Machine) -> list[bytes]:
+    """As the package's own, at the level of the test that runs now."""
+    jobs = [job._replace(level=_level_of(job.text, machine, job.level)) for job in jobs]
+    return _emit_all_well(jobs, name, machine)
 
 
 def install() -> None:
-    """Puts `emit_object` in the place of the package's own, in modules that have it and in later ones."""
-    for module in list(sys.modules.values()):
-        if getattr(module, "emit_object", None) is _emit_well:
-            vars(module)["emit_object"] = emit_object
+    """Puts both functions in the place of the package's own, in modules that have them and in later ones."""
+    for own, function in ((_emit_well, emit_object), (_emit_all_well, emit_objects)):
+        for module in list(sys.modules.values()):
+            if getattr(module, function.__name__, None) is own:
+                vars(module)[function.__name__] = function
 
 
 def choose_level(item: pytest.Item) -> None:

@@ -17,7 +17,8 @@ from support import Array, filled, run_python
 from tiers import sampled
 
 import tilewright as tw
-from tilewright.llvm import target
+from tilewright.llvm.quick import quick_code
+from tilewright.llvm.target import compilations
 from tilewright.ops.gemm.kernel import GemmKernel
 from tilewright.threads import scratch
 
@@ -248,21 +249,8 @@ def test_memory_does_not_grow() -> None:
 # --- compiled code --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch, uncached: None) -> list[str]:
-    """Names of the modules that LLVM compiles from here on."""
-    names: list[str] = []
-    original = target.parse
-
-    def spy(text: str, name: str) -> Any:
-        names.append(name)
-        return original(text, name)
-
-    monkeypatch.setattr(target, "parse", spy)
-    return names
-
-
-def test_a_second_call_compiles_nothing(compilations: list[str]) -> None:
+@pytest.mark.usefixtures("uncached")
+def test_a_second_call_compiles_nothing() -> None:
     def calls(size: int) -> None:
         for dtype in (np.float32, np.float64):
             a = np.ones((size, size + 1), dtype)
@@ -270,13 +258,15 @@ def test_a_second_call_compiles_nothing(compilations: list[str]) -> None:
                 tw.matmul(left, right)
                 tw.matmul(left, right, alpha=2)
 
+    quick_code.finish()
+    tw.matmul(np.ones((300, 300), np.float32), np.ones((300, 300), np.float32))  # the thread pool
     calls(3)
-    compilations.clear()
+    before = compilations.number
     for size in (1, 4, 17, 64, 100, 300):
         calls(size)
-    assert compilations == []
+    assert compilations.number == before
     tw.compile(tw.Gemm(m=3, n=3, k=3, strategy="tiling"))
-    assert len(set(compilations)) == 1  # by parts, which have its name
+    assert compilations.number > before
 
 
 def executable_mappings() -> int:

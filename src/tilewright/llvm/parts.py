@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Callable
 from typing import NamedTuple
 
+from tilewright.llvm.generation import Job, emit_objects
 from tilewright.llvm.merge_objects import merge_objects
 from tilewright.llvm.object_cache import generator_version
 from tilewright.llvm.target import CODEGEN_LEVEL, QUICK_LEVEL, emit_object, has_parts
@@ -106,34 +106,31 @@ def split_module(text: str) -> list[str]:
     return found
 
 
-def _stored_or_compiled(shaping: str, compile_it: Callable[[], bytes]) -> bytes:
-    """The object of a part from the object cache, or compiled and stored.
+def _key_of(job: Job, machine: Machine) -> bytes:
+    """What shapes the object of a part: machines that differ in caches or rates alone share it."""
+    shaping = f"{machine.triple}\0{machine.cpu}\0{machine.features}\0{job.level}\0{job.text}"
+    return hashlib.sha256(shaping.encode()).digest()
 
-    Machines that differ in caches or rates alone share it: nothing else shapes it but what its text says.
-    """
+
+def _key_of_stored(key: bytes) -> bytes:
+    """The key of a part in the object cache."""
+    return hashlib.sha256(f"part\0{generator_version()}\0".encode() + key).digest()
+
+
+def _found(key: bytes) -> bytes | None:
+    """The object of a part, if this process or the object cache keeps it."""
     store = object_cache()
-    if store is None:
-        return compile_it()
-    key = hashlib.sha256(f"part\0{generator_version()}\0{shaping}".encode()).digest()
-    found = store.load(key)
-    if found is None:
-        found = compile_it()
-        store.store(key, found)
+    found = _parts.pop(key, None)
+    if found is None and store is not None:
+        found = store.load(_key_of_stored(key))
     return found
 
 
-def _object_of(text: str, name: str, machine: Machine, level: int) -> bytes:
-    """The object of a part: kept in this process, stored in the object cache, or compiled."""
-    shaping = f"{machine.triple}\0{machine.cpu}\0{machine.features}\0{level}\0{text}"
-    key = hashlib.sha256(shaping.encode()).digest()
-    with preparing:
-        found = _parts.pop(key, None)
-        if found is None:
-            found = _stored_or_compiled(shaping, lambda: emit_object(text, name, machine, level))
-        _parts[key] = found
-        if len(_parts) > _MOST_PARTS:
-            _parts.popitem(last=False)
-    return found
+def _keep(key: bytes, part: bytes) -> None:
+    """Keeps the object of a part in this process."""
+    _parts[key] = part
+    if len(_parts) > _MOST_PARTS:
+        _parts.popitem(last=False)
 
 
 def _level_of(part: str) -> int:
@@ -151,7 +148,19 @@ def emit_by_parts(text: str, name: str, machine: Machine, *, quick: bool = False
     first, *others = split_module(text) if has_parts(machine) else [text]
     if not others:
         return emit_object(text, name, machine)
-    own = emit_object(first, name, machine, QUICK_LEVEL if quick else CODEGEN_LEVEL)
-    levels = [_level_of(part) if quick else CODEGEN_LEVEL for part in others]
-    rest = (_object_of(part, name, machine, level) for part, level in zip(others, levels, strict=True))
-    return merge_objects([own, *rest])
+    own = Job(first, QUICK_LEVEL if quick else CODEGEN_LEVEL)
+    parts = [Job(part, _level_of(part) if quick else CODEGEN_LEVEL) for part in others]
+    with preparing:
+        keys = [_key_of(part, machine) for part in parts]
+        found = {key: _found(key) for key in keys}
+        missing = {key: part for key, part in zip(keys, parts, strict=True) if found[key] is None}
+        of_kernel, *made = emit_objects([own, *missing.values()], name, machine)
+        store = object_cache()
+        for key, part in zip(missing, made, strict=True):
+            found[key] = part
+            if store is not None:
+                store.store(_key_of_stored(key), part)
+        objects = [part for part in found.values() if part is not None]
+        for key, part in zip(found, objects, strict=True):
+            _keep(key, part)
+    return merge_objects([of_kernel, *objects])

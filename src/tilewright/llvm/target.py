@@ -24,6 +24,10 @@ def target_machine(
     triple: str, cpu: str, features: str, *, jit: bool = False, level: int = CODEGEN_LEVEL
 ) -> Any:
     """The LLVM target machine: position-independent code for one CPU, at a level of optimisation."""
+    return _made(triple, cpu, features, jit=jit, level=level)
+
+
+def _made(triple: str, cpu: str, features: str, *, jit: bool, level: int) -> Any:
     initialize()
     target = llvm.Target.from_triple(triple)
     return target.create_target_machine(
@@ -50,12 +54,22 @@ def tuning(machine: Machine) -> str | None:
 
 def _target_of(machine: Machine, level: int = CODEGEN_LEVEL) -> Any:
     """The target machine of a machine; LLVM is asked first about names that a user chose."""
+    _check_names(machine)
+    return target_machine(machine.triple, machine.cpu, machine.features, level=level)
+
+
+def new_target_machine(machine: Machine, level: int) -> Any:
+    """A target machine of its own, for a thread: LLVM uses one for one module at a time."""
+    _check_names(machine)
+    return _made(machine.triple, machine.cpu, machine.features, jit=False, level=level)
+
+
+def _check_names(machine: Machine) -> None:
     if machine.named:
         with importing:
             from tilewright.llvm.subtarget import cpu_features  # 10 ms: it starts processes
 
         cpu_features(machine.triple, machine.cpu, machine.features, ())
-    return target_machine(machine.triple, machine.cpu, machine.features, level=level)
 
 
 #: Triples whose objects can be merged.
@@ -78,11 +92,16 @@ def data_layout(machine: Machine) -> str:
     return str(_target_of(machine).target_data)
 
 
-def parse(text: str, name: str) -> Any:
-    """A verified LLVM module from text; `CompilationFailed` carries LLVM's reason."""
+def parse(text: str, name: str, context: Any = None) -> Any:
+    """A verified LLVM module from text, in LLVM's global context unless another one is given.
+
+    Raises
+    ------
+    CompilationFailed : with LLVM's reason.
+    """
     with preparing:
         try:
-            module = llvm.parse_assembly(text)
+            module = llvm.parse_assembly(text, context)
             module.verify()
         except RuntimeError as error:
             raise CompilationFailed(kernel=name, reason=str(error).strip()) from error

@@ -3,8 +3,8 @@
 A fork copies only the calling thread. A lock held by another thread would stay locked in the child for ever,
 and LLVM's state could be inconsistent, so all locks of the package are acquired before a fork and released
 after it in both processes. There are three: shared objects are created under `preparing`, imports inside
-functions happen under `importing`, and llvmlite has its own lock. The child discards the state of the other
-threads.
+functions happen under `importing`, and llvmlite has its own lock; threads that generate code without it are
+waited for. The child discards the state of the other threads.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 import llvmlite.binding as llvm
 
+from tilewright.llvm.generation import generation
 from tilewright.machine.arch import linux_arch
 from tilewright.preparing import importing, preparing
 
@@ -61,7 +62,7 @@ def private_memory(size: int) -> mmap.mmap:
 
 def locks_of_forks() -> tuple[Lock, ...]:
     """Every lock of the package, in acquisition order."""
-    return preparing, importing.lock, llvm.ffi.lib._lock  # noqa: SLF001
+    return preparing, importing.lock, generation, llvm.ffi.lib._lock  # noqa: SLF001
 
 
 def _before() -> None:

@@ -18,6 +18,7 @@ from functools import cache
 from typing import Any
 
 from tilewright.errors.callers import named_in_errors
+from tilewright.llvm.generation import generation
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.object_cache import cached_object
 from tilewright.llvm.quick import quick_code
@@ -323,6 +324,7 @@ def set_num_threads(count: int) -> None:
     checked = check_threads("count", count)
     with preparing:
         _asked[:] = [checked]
+        generation.most = checked
         if _pools:
             _pools[0].resize(checked)
 
