@@ -29,6 +29,7 @@ from tilewright.macro.blocking import (
     register_tiles,
     row_block,
     wide_tile,
+    wide_tiles_in_place,
 )
 from tilewright.macro.cost import RegisterTile
 from tilewright.ops.chain.nest import ROW_BLOCKS, rows_of_block
@@ -391,6 +392,26 @@ def test_wide_tiles_are_of_cores_whose_l3_is_late(
     if found is not None:
         assert found.accumulators == usual.accumulators
         assert wide_tile(machine, one, found.mr, found.nr) is None, "a tuned tile may be the wide one"
+
+
+@pytest.mark.parametrize(
+    ("machine", "dtype", "tiles"),
+    [
+        (WIDE, F32, [(8, 48), (6, 64)]),
+        (WIDE, F64, [(8, 24), (6, 32)]),
+        (WIDE.with_isa(AVX2), F32, []),  # 4x24 saves one instruction of twenty
+        (find_machine("znver5"), F32, []),
+    ],
+    ids=lambda value: getattr(value, "cpu", None) or str(value),
+)
+def test_wide_tiles_in_place_save_instructions(
+    machine: Machine, dtype: DType, tiles: list[tuple[int, int]]
+) -> None:
+    one = machine.isa.tile(dtype)
+    usual = machine_tile(machine, one)
+    found = wide_tiles_in_place(machine, one, usual.mr, usual.nr)
+    assert [(tile.mr, tile.nr) for tile in found] == tiles
+    assert all(tile.accumulators == usual.accumulators for tile in found)
 
 
 def test_blocks_beside_a_packed_operand_are_higher_and_sum_in_the_same_order() -> None:

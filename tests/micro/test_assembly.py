@@ -24,7 +24,7 @@ from tilewright.machine.catalog import CATALOG, find_machine, targets
 from tilewright.machine.isa import FETCHING_FMAS, Isa
 from tilewright.machine.isa_rows import AVX2, AVX512, GENERIC128, NEON, RVV128, VSX, usable_isas
 from tilewright.machine.machine import Machine, enabled_features
-from tilewright.macro.blocking import choose_blocking, wide_tile
+from tilewright.macro.blocking import choose_blocking, wide_tile, wide_tiles_in_place
 from tilewright.micro.tiles.depth import LOOP_INSTRUCTIONS, PAIRED_FMAS
 from tilewright.micro.tiles.dispatch import Dispatch
 from tilewright.micro.tiles.operands import Source
@@ -209,6 +209,40 @@ def test_rows_of_b_are_prefetched(name: str, dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_wide_tiles_in_place_keep_their_sums_in_registers(dtype: DType) -> None:
+    machine = find_machine("sapphirerapids")
+    one = machine.isa.tile(dtype)
+    blocking = choose_blocking(machine, one)
+    tiles = wide_tiles_in_place(machine, one, blocking.mr, blocking.nr)
+    assert tiles
+    for wide in tiles:
+        text = _whole_tile(machine, dtype, Tile(wide.mr, wide.nr), TileSignature(fetches=True))
+        vectors = wide.nr // machine.isa.lanes(dtype)
+        loops = [loop for loop in innermost_loops(text, machine.triple) if not loop.matching(r"\{%k")]
+        whole = [loop for loop in loops if multiplies(loop) == 2 * wide.mr * vectors]
+        assert whole
+        for loop in whole:
+            assert not vector_stack_moves(loop), "no spill"
+            # Besides what is counted here: tests of whether to prefetch, and which row.
+            lines = 2 * (vectors + 1)
+            assert len(loop.instructions) <= 2 * (wide.mr * vectors + wide.loads_per_depth + lines + 16)
+
+
+def _whole_tile(machine: Machine, dtype: DType, tile: Tile, signature: TileSignature) -> str:
+    """Assembly of the tile of whole height, both operands in place."""
+    module = Module("tile", machine.triple, data_layout(machine), tuning(machine), machine.function_bits)
+    operands = (Source(dtype), Source(dtype))
+    kernel = VectorKernel(machine.isa, machine.isa.tile(dtype), tile, operands, dtype, adjacent_a=False)
+    dispatch = Dispatch(kernel, signature)
+    callee = dispatch.emit_whole(module)
+    parameters = dispatch.signature.parameters(EntryPoint.ONE_HEIGHT, dispatch.element)
+    f = module.define("keep", callee.result, parameters, exported=True)
+    f.call(callee, list(f.arguments.values()))
+    f.ret()
+    return emit_assembly(str(module), "tile", machine)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("isa", [AVX512, AVX2], ids=lambda isa: isa.name)
 def test_rows_of_b_are_copied_as_they_are_read(isa: Isa, dtype: DType) -> None:
     """A step stores the vectors of B that it multiplies, and prefetches a row into L2, without a branch."""
@@ -218,20 +252,8 @@ def test_rows_of_b_are_copied_as_they_are_read(isa: Isa, dtype: DType) -> None:
     wide = wide_tile(machine, one, blocking.mr, blocking.nr)
     assert wide is not None
     vectors, depths = wide.nr // machine.isa.lanes(dtype), 2
-    module = Module("tile", machine.triple, data_layout(machine), tuning(machine), machine.function_bits)
-    operands = (Source(dtype), Source(dtype))
-    kernel = VectorKernel(machine.isa, one, Tile(wide.mr, wide.nr), operands, dtype, adjacent_a=False)
-    dispatch = Dispatch(kernel, TileSignature(far=True, copies=True))
-    callee = dispatch.emit_whole(module)
-    parameters = dispatch.signature.parameters(EntryPoint.ONE_HEIGHT, dispatch.element)
-    f = module.define("keep", callee.result, parameters, exported=True)
-    f.call(callee, list(f.arguments.values()))
-    f.ret()
-    loops = [
-        loop
-        for loop in innermost_loops(emit_assembly(str(module), "tile", machine), machine.triple)
-        if not loop.matching(r"\{%k|maskmov")
-    ]
+    text = _whole_tile(machine, dtype, Tile(wide.mr, wide.nr), TileSignature(far=True, copies=True))
+    loops = [loop for loop in innermost_loops(text, machine.triple) if not loop.matching(r"\{%k|maskmov")]
     (whole,) = [loop for loop in loops if multiplies(loop) == depths * wide.mr * vectors]
     assert len(whole.matching(r"^vmovup[sd]\s+%[xyz]mm\d+, \S*\(%r")) == depths * vectors, "stores"
     loads = len(whole.matching(r"^vmovup[sd]\s.*\(.*\), %[xyz]mm\d+"))

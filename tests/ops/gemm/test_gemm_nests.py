@@ -445,6 +445,20 @@ def test_strips_of_wide_tiles_equal_the_reference(isa: str, sizes: tuple[int, in
         check(problem, build, (m, n, k), SCALAR_PAIRS[number], variant=number)
 
 
+@pytest.mark.parametrize("sizes", [(37, 200, 17), (16, 48, 9), (33, 112, 8), (50, 129, 5)], ids=str)
+def test_wide_tiles_in_place_equal_the_reference(sizes: tuple[int, int, int]) -> None:
+    machine = find_machine("sapphirerapids")
+    blocking = shrunken(machine, machine.isa.tile(F32))
+    for number, (a, b, c) in enumerate((("strided",) * 3, ("row",) * 3, ("col",) * 3)):
+        m, n, k = sizes if c != "col" else (sizes[1], sizes[0], sizes[2])
+        problem = Gemm(dtype="f32", a=a, b=b, c=c)
+
+        def build(wanted: Gemm) -> Program:
+            return build_gemm(wanted, blocking, machine, "g", only=ProductPath.IN_PLACE)
+
+        check(problem, build, (m, n, k), SCALAR_PAIRS[number], variant=number)
+
+
 @pytest.mark.parametrize("sizes", [(37, 200, 17), (8, 192, 9), (33, 241, 8), (16, 5, 20)], ids=str)
 @pytest.mark.parametrize("isa", ["avx512", "avx2"])
 def test_copied_rows_equal_the_reference(isa: str, sizes: tuple[int, int, int]) -> None:

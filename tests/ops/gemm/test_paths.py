@@ -378,3 +378,32 @@ def test_strips_of_many_columns_have_wide_tiles_where_l3_is_late() -> None:
     paths = GemmPaths.of(PROBLEM, machine)
     narrow, broad = (paths.predict(Path.STRIPS, Product.contiguous(600, n, 512)) for n in (191, 192))
     assert broad.tiles < narrow.tiles, "as many tiles, with fewer rows of C"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tile"),
+    [
+        ((100, 32, 100), (12, 32)),
+        ((100, 48, 100), (8, 48)),
+        ((100, 64, 100), (6, 64)),
+        ((100, 80, 100), (8, 48)),
+        ((100, 128, 100), (6, 64)),
+        ((15, 128, 100), (12, 32)),  # partial tiles are too large a part
+        ((16, 1000, 1000), (8, 48)),  # two whole tiles
+        ((17, 1000, 1000), (12, 32)),  # L1 keeps no wide column of B
+        ((100, 64, 193), (12, 32)),
+        ((100, 48, 256), (8, 48)),
+    ],
+    ids=str,
+)
+def test_operands_in_place_have_the_tile_that_loads_least(
+    sizes: tuple[int, int, int], tile: tuple[int, int]
+) -> None:
+    """Where L3 is late, as wide tiles are for strips."""
+    paths = GemmPaths.of(PROBLEM, find_machine("sapphirerapids"))
+    found = paths.nest_in_place(Product.contiguous(*sizes)).tile
+    assert (found.mr, found.nr) == tile
+    usual = GemmPaths.of(PROBLEM, find_machine("znver5"))
+    assert usual.nest_in_place(Product.contiguous(*sizes)) == usual.nest
+    apart = Product.contiguous(*sizes)._replace(rs_b=1, cs_b=sizes[2])
+    assert paths.nest_in_place(apart) == paths.nest, "B is copied one panel at a time"

@@ -66,6 +66,12 @@ def tiling(nest: Nest) -> tuple[Statement, ...]:
     )
 
 
+def tiling_in_place(nest: Nest) -> tuple[Statement, ...]:
+    """`tiling` where the lanes of B are adjacent, which tiles read in place with or without whole columns."""
+    nest = replace(nest, first_row=Name("ib"), shift=nest.shift_by_b())
+    return walk_columns(nest, nest.column_in_place())
+
+
 def walk_columns(nest: Nest, column: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """Column after column of tiles, over the rows of a task; A is in place."""
     sizes, step = nest.sizes, nest.columns_step

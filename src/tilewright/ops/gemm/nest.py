@@ -21,7 +21,7 @@ from tilewright.ir.nodes import (
 )
 from tilewright.machine.isa import MATRIX_MULTIPLY, Edge, Isa, TileFma
 from tilewright.machine.machine import Machine
-from tilewright.macro.blocking import PACKED_ROWS, SUMS_COLUMNS, SUMS_ROWS, Blocking, wide_tile
+from tilewright.macro.blocking import PACKED_ROWS, SUMS_COLUMNS, SUMS_ROWS, Blocking
 from tilewright.macro.cost import STREAMED_ROWS, InPlaceLimits, in_place_limits
 from tilewright.macro.prediction import SLICES, Path
 from tilewright.macro.tuned import tuned_limits
@@ -33,6 +33,7 @@ from tilewright.ops.gemm.cache_blocks import (
     packing,
     packing_once,
     tiling,
+    tiling_in_place,
     walk_columns,
 )
 from tilewright.ops.gemm.conditions import a_in_place, both_in_place, in_strips, streamed_b
@@ -48,13 +49,9 @@ from tilewright.ops.gemm.streaming import (
     streaming,
     sums_buffer,
 )
+from tilewright.ops.gemm.wide_tiles import WideTiles
 from tilewright.spec.dtype import F32
 from tilewright.spec.problem import Strategy
-
-#: Columns of wide tiles from which on strips have them: of fewer, a narrow last one is too large a part. Of
-#: the speed with usual tiles: 1000x64x1000 0.85, 1000x96x1000 1.10, 1000x160x1000 0.97, 1000x200x1000 1.05
-#: (Emerald Rapids).
-WIDE_PANELS = 4
 
 #: Up to so many rows a B of more than so many times L2 is copied while the first ones are multiplied. Times
 #: before over times then: 13x4000x1000 1.4, 16x4096x1024 1.6, 24x4000x1000 1.3 to 1.5, 48x4000x1000 1.1,
@@ -118,43 +115,6 @@ def _prepacked(nest: Nest, limits: InPlaceLimits, isa: Isa) -> tuple[Statement, 
     return _few_rows(nest, isa, decide(near, walk_columns(nest, nest.column_packed()), body))
 
 
-class WideTiles(NamedTuple):
-    """Wider tiles for strips of A where columns are many: their nest, and the limits of such a tile."""
-
-    nest: Nest
-    limits: InPlaceLimits
-
-    @classmethod
-    def of(cls, nest: Nest, machine: Machine) -> WideTiles | None:
-        """Those of a product, if its register tile has them; see `wide_tile`."""
-        blocking, instruction = nest.blocking, nest.instruction
-        if nest.packed:
-            return None
-        wide = wide_tile(machine, instruction, blocking.mr, blocking.nr)
-        if wide is None:
-            return None
-        mc, nc = (block // unit * unit for block, unit in ((blocking.mc, wide.mr), (blocking.nc, wide.nr)))
-        blocking = replace(blocking, mr=wide.mr, nr=wide.nr, mc=max(mc, wide.mr), nc=max(nc, wide.nr))
-        limits = in_place_limits(machine, instruction, wide.mr, wide.nr, nest.types)
-        return cls(replace(nest, blocking=blocking), limits)
-
-    @property
-    def columns(self) -> int:
-        """The fewest columns."""
-        return WIDE_PANELS * self.nest.columns_step
-
-    def strips(self, others: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """Strips of an A in place where columns are many enough, else other statements.
-
-        Elements that tiles convert are in place for few columns only.
-        """
-        if not (self.nest.uniform or self.nest.parts > 1):
-            return others
-        many = Compare(Relation.LE, Constant(self.columns), self.nest.sizes.n)
-        wide = packing(self.nest, self.limits.strip, self.limits.strip_slice)
-        return decide(AnyOf((AllOf((many,)),)), wide, others)
-
-
 class PathChoice(NamedTuple):
     """A path through the loops, the condition under which it is taken, and its statements.
 
@@ -201,6 +161,8 @@ def _paths(nest: Nest, limits: InPlaceLimits, machine: Machine) -> Iterator[Path
             yield from _copying(wide, nest.tile.mr)
         if nest.in_place:
             body = _tall_tiles(nest, limits, lanes, tiling(nest))
+            for choice in reversed(wide.in_place if wide else ()):
+                body = decide(choice.condition, tiling_in_place(choice.nest), body)
             yield PathChoice(Path.IN_PLACE, both_in_place(nest, limits, words), body)
         body = packing(nest, limits.strip, limits.strip_slice)
         if wide is not None:
@@ -211,7 +173,7 @@ def _paths(nest: Nest, limits: InPlaceLimits, machine: Machine) -> Iterator[Path
 
 def _both_packed(tiles: WideTiles, others: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """A packed once for several slices of B where L2 keeps these, else other statements."""
-    nest, limits = tiles
+    nest, limits = tiles.nest, tiles.limits
     if not limits.strip_slice:
         return others
     one: tuple[Compare, ...] = ()
@@ -227,7 +189,7 @@ def _copying(tiles: WideTiles, lone: int) -> Iterator[PathChoice]:
 
     Up to `lone` rows are one tile in place.
     """
-    nest, limits = tiles
+    nest, limits = tiles.nest, tiles.limits
     fetches = nest.instruction.k == 1 and nest.edge is Edge.MASK
     if not nest.uniform or not fetches or nest.steps != NestEpilogue():
         return

@@ -13,9 +13,10 @@ from tilewright.macro.levels import Cycles
 from tilewright.macro.prediction import CutProduct, Path, Product
 from tilewright.ops.gemm.cache_blocks import depth_lets
 from tilewright.ops.gemm.cut import cut_gemm
-from tilewright.ops.gemm.nest import PathChoice, WideTiles, gemm_nest, limits_of, paths_of
+from tilewright.ops.gemm.nest import PathChoice, gemm_nest, limits_of, paths_of
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.product_nest import Nest
+from tilewright.ops.gemm.wide_tiles import WideTiles
 from tilewright.records import dataclass
 from tilewright.spec.problem import PRODUCT_SIZES, Strategy
 
@@ -100,8 +101,24 @@ class GemmPaths:
         """Predicted cycles of one path."""
         names, run = self._names(product), Interpreter({}, {})
         sizes = (getattr(self.nest.sizes, name) for name in Product._fields)
-        product = Product(*(run.integer(size, names) for size in sizes)).of_numbers(self.nest.parts)
-        return self._cut_of(path, product).predict(path, product)
+        computed = Product(*(run.integer(size, names) for size in sizes)).of_numbers(self.nest.parts)
+        cut = self._cut_of(path, computed)
+        if path is Path.IN_PLACE:
+            cut = replace(cut, blocking=self.nest_in_place(product).blocking)
+        return cut.predict(path, computed)
+
+    def nest_in_place(self, product: Product) -> Nest:
+        """The nest of the tile that reads both operands of a product in place.
+
+        >>> from tilewright.machine.catalog import find_machine
+        >>> paths = GemmPaths.of(Gemm(dtype="f32"), find_machine("sapphirerapids"))
+        >>> [(tile.mr, tile.nr) for n in (32, 48, 64, 100)
+        ...  if (tile := paths.nest_in_place(Product.contiguous(100, n, 100)).tile)]
+        [(12, 32), (8, 48), (6, 64), (6, 64)]
+        """
+        names, run = self._names(product), Interpreter({}, _FACTORS)
+        tiles = self.wide.in_place if self.wide else ()
+        return next((one.nest for one in tiles if run.holds(one.condition, names)), self.nest)
 
     def _cut_of(self, path: Path, product: Product) -> CutProduct:
         """How a path cuts a product of the nest's sizes."""
@@ -111,7 +128,7 @@ class GemmPaths:
         once = path is Path.PACKED and self.cut.packs_once(product)
         if not (strips or once or path is Path.COPYING):
             return self.cut
-        nest, limits = self.wide
+        nest, limits = self.wide.nest, self.wide.limits
         return replace(
             self.cut,
             blocking=nest.blocking,

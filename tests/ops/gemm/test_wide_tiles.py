@@ -1,4 +1,4 @@
-"""Tiles that copy the rows of B which they read in place: the same bits as others, between guard pages."""
+"""Wide tiles with operands in place, some of which copy B: the same bits as others, between guard pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.prediction import Path, Product
 from tilewright.ops.gemm.paths import GemmPaths
 from tilewright.ops.gemm.problem import Gemm
-from tilewright.spec.dtype import parse_dtype
+from tilewright.spec.dtype import F32, parse_dtype
 from tilewright.threads.pool import limited
 
 sys.path.append(str(File(__file__).resolve().parents[3] / "benchmarks"))
@@ -52,7 +52,7 @@ def memory(operand: str) -> GuardedMemory:
     return GuardedMemory(1 << 22)
 
 
-def sizes() -> Iterator[tuple[int, int, int]]:
+def sizes_of_copies() -> Iterator[tuple[int, int, int]]:
     """From one tile of rows on; columns beside each width of a tile; depths that end a block or a chain."""
     machine = golden_cove()
     tile = machine.isa.lanes(parse_dtype("f32"))
@@ -61,15 +61,28 @@ def sizes() -> Iterator[tuple[int, int, int]]:
             yield rows, columns, (1, 9, 255, 257, 1300)[(number + columns) % 5]
 
 
+def sizes_in_place() -> Iterator[tuple[int, int, int]]:
+    """From two whole tiles of rows on; columns beside each number of vectors; as many depths as are taken."""
+    machine = golden_cove()
+    tile = machine.isa.lanes(parse_dtype("f32"))
+    for number, rows in enumerate((16, 17, 30, 37)):
+        for columns in (2 * tile + 1, 3 * tile, 4 * tile - 1, 4 * tile, 5 * tile, 7 * tile + 3, 13 * tile):
+            yield rows, columns, (1, 2, 9, 64, 192)[(number + columns) % 5]
+
+
+def test_which_products_may_copy() -> None:
+    paths = GemmPaths.of(Gemm(dtype=F32), golden_cove())
+    assert Path.COPYING not in paths.possible(Product.contiguous(3, 100, 9)), "a tile has more rows"
+    assert all(Path.COPYING in paths.possible(Product.contiguous(*sizes)) for sizes in sizes_of_copies())
+
+
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
-def test_copies_have_the_bits_of_panels(dtype: str) -> None:
+@pytest.mark.parametrize("path", [Path.COPYING, Path.IN_PLACE], ids=lambda path: path.name)
+def test_wide_tiles_have_the_bits_of_panels(path: Path, dtype: str) -> None:
     """Each operand ends at a guard page, with bytes between its rows; C is written where it is C alone."""
     one = parse_dtype(dtype).numpy
-    paths = GemmPaths.of(Gemm(dtype=parse_dtype(dtype)), golden_cove())
-    assert Path.COPYING not in paths.possible(Product.contiguous(3, 100, 9)), "a tile has more rows"
-    assert Path.COPYING not in paths.possible(Product.contiguous(3, 100, 9)), "a tile has more rows"
+    sizes = sizes_of_copies if path is Path.COPYING else sizes_in_place
     for number, (m, n, k) in enumerate(sizes()):
-        assert Path.COPYING in paths.possible(Product.contiguous(m, n, k))
         arrays: dict[str, Array] = {}
         for name, shape in {"a": (m, k), "b": (k, n), "c": (m, n)}.items():
             values = rough(shape, one, number + len(arrays))
@@ -80,7 +93,7 @@ def test_copies_have_the_bits_of_panels(dtype: str) -> None:
         for alpha, beta in ((1.0, 0.0), (2.0, -1.0), (0.0, 0.5)):
             c[...] = packed[...] = np.nan if beta == 0 else before
             kernel(dtype, Path.PACKED)(a, b, packed, alpha=alpha, beta=beta)
-            kernel(dtype, Path.COPYING)(a, b, c, alpha=alpha, beta=beta)
+            kernel(dtype, path)(a, b, c, alpha=alpha, beta=beta)
             np.testing.assert_array_equal(c, packed, f"{m}x{n}x{k}, {alpha}, {beta}")
         np.testing.assert_array_equal(memory("c").outside(c), outside, "bytes between rows changed")
 
