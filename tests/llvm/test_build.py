@@ -194,7 +194,7 @@ def test_a_body_is_given_what_it_reads() -> None:
         Team.of(f, null()).run(f, task.callee, environment.keep(f, task), int64(3))
         assert inside["seven"].known == 7
         text = "\n".join(task.lines())
-        assert text.count(" load ") == 4
+        assert text.count(" load ") == 5, "with the address of the arguments"
         assert inside["unread"].text not in text
         f.ret()
 
@@ -203,6 +203,32 @@ def test_a_body_is_given_what_it_reads() -> None:
     assert found.tolist() == [56, 56, 56]
     function(3, 5, pointer(found))
     assert found.tolist() == [3, 3, 3]
+
+
+def test_bodies_share_the_arguments_that_they_read() -> None:
+    """Each is stored once, where the function begins, whatever path the call takes."""
+
+    def body(f: Function) -> None:
+        g, team = f.arguments, Team.of(f, null())
+        for number in range(2):
+            task = f.module.define(f"task_{number}", VOID, BODY_ARGUMENTS)
+            environment = Environment({**g, "more": f.add(g["x"], number)})
+            inside = environment.inside(task)
+            place = task.at(inside["p"], 8 * number)
+            task.store(task.mul(inside["x"], inside["more"]), place, 8)
+            task.ret()
+            with f.when(f.icmp("<", int64(number), g["count"])):
+                team.run(f, task.callee, environment.keep(f, task), int64(1))
+        f.ret()
+        text = "\n".join(f.lines())
+        assert text.count("store i64 %x") == text.count("store ptr %p") == 1
+        assert text.index("store i64 %x") < text.index("br "), "where it begins"
+
+    function, found = compiled(body, ("x", "count", "p"), None), np.zeros(2, np.int64)
+    function(5, 1, pointer(found))
+    assert found.tolist() == [25, 0]
+    function(5, 2, pointer(found))
+    assert found.tolist() == [25, 30]
 
 
 @draws(25)

@@ -164,6 +164,7 @@ class Function(ControlFlow):
         self.arguments = {label: Value(kind, f"%{label}") for label, kind in arguments}
         self.exported, self.attributes, self.variadic = exported, attributes, False
         self.callee = Callee(result, f"@{name}")
+        self.kept_arguments: object = None  # those that bodies of tasks read (`team.py`)
         self._stack: list[str] = []
         self._opening: list[str] = []
         self._closing: list[tuple[str, Callable[[], None]]] = []

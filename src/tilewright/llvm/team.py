@@ -83,13 +83,43 @@ def _alone(module: Module) -> Callee:
     return f.callee
 
 
+class _Arguments:
+    """The arguments of a function that bodies of its tasks read: stored once, where the function begins.
+
+    An argument that lived through the function's loops would take a register there, and LLVM long to find
+    one for dozens. And a function with many paths, each with tasks, would store them for all of these.
+    """
+
+    def __init__(self, f: Function) -> None:
+        self._numbers = {value: number for number, value in enumerate(f.arguments.values())}
+        self._stored: set[Value] = set()
+        self.place = f.alloca(INT64, len(self._numbers), _WORD_BYTES)
+
+    def keep(self, f: Function, value: Value) -> int | None:
+        """Stores a value where the function begins; its offset, or None if it is no argument."""
+        number = self._numbers.get(value)
+        if number is None:
+            return None
+        offset = number * _WORD_BYTES
+        if value not in self._stored:
+            self._stored.add(value)
+            here, f.block = f.block, Block("first")
+            _store_word(f, value, f.at(self.place, offset))
+            f.blocks[0].lines[:0] = f.block.lines
+            f.block = here
+        return offset
+
+
+def _store_word(f: Function, value: Value, place: Value) -> None:
+    f.store(f.zext(value, INT64) if value.type == INT1 else value, place, _WORD_BYTES)
+
+
 class Environment:
     """Values of one function that the body of its tasks needs, in the frame of that function.
 
     Before: ``values = {"m": %m, "n": %n, "one": 1}``. After: in the body, ``{"m": a load, "n": a load,
     "one": 1}``; what is known at compile time stays known. What the body does not read is not kept, and
-    arguments are stored where the function begins: one that lives through its loops takes a register there,
-    and LLVM long to find one for dozens.
+    arguments are kept once for all bodies: the first word of an environment is their address.
     """
 
     def __init__(self, values: Mapping[str, Value]) -> None:
@@ -110,19 +140,32 @@ class Environment:
         """Stores what a finished body reads, in the frame of its caller; the address that it is given."""
         read = {name for block in body.blocks for line in block.lines for name in _NAMES.findall(line)}
         kept = [name for name, held in self._held.items() if held.text in read]
-        place = f.alloca(INT64, max(1, len(kept)), _WORD_BYTES)
-        arguments, stores, loads = set(f.arguments.values()), Block("first"), list[str]()
-        for number, name in enumerate(kept):
-            value, held, offset = self._values[name], self._held[name], number * _WORD_BYTES
-            here, f.block = f.block, stores if value in arguments else f.block
-            word = f.zext(value, INT64) if value.type == INT1 else value
-            f.store(word, f.at(place, offset), _WORD_BYTES)
-            f.block = here
-            address = body.arguments["env"].text
-            if offset:
-                address = body.new_name()
-                loads.append(f"{address} = getelementptr i8, {body.arguments['env'].typed}, i64 {offset}")
-            loads.append(f"{held.text} = load {held.type.text}, ptr {address}, align {_WORD_BYTES}")
-        f.blocks[0].lines[:0] = stores.lines
-        body.blocks[0].lines[:0] = loads
+        arguments = f.kept_arguments
+        if not isinstance(arguments, _Arguments):
+            arguments = f.kept_arguments = _Arguments(f)
+        place = f.alloca(INT64, 1 + len(kept), _WORD_BYTES)
+        given, base = body.arguments["env"], Value(POINTER, body.new_name())
+        loads, shared, words = list[str](), list[str](), 1
+        for name in kept:
+            value, held = self._values[name], self._held[name]
+            offset = arguments.keep(f, value)
+            if offset is not None:
+                shared += _load_word(body, held, base, offset)
+                continue
+            offset, words = words * _WORD_BYTES, words + 1
+            _store_word(f, value, f.at(place, offset))
+            loads += _load_word(body, held, given, offset)
+        if shared:
+            f.store(arguments.place, place, _WORD_BYTES)
+            shared = [*_load_word(body, base, given, 0), *shared]
+        body.blocks[0].lines[:0] = [*loads, *shared]
         return place
+
+
+def _load_word(body: Function, held: Value, base: Value, offset: int) -> list[str]:
+    """The lines that load a word of an environment under a name that the body has for it."""
+    address, lines = base.text, []
+    if offset:
+        address = body.new_name()
+        lines.append(f"{address} = getelementptr i8, {base.typed}, i64 {offset}")
+    return [*lines, f"{held.text} = load {held.type.text}, ptr {address}, align {_WORD_BYTES}"]

@@ -86,6 +86,7 @@ NESTS: dict[str, tuple[Gemm, Blocking, Edge | str]] = {
     "tiling_scc_mask": (Gemm(a="strided", b="col", c="col", strategy="tiling"), WIDE, Edge.MASK),
     "packing_rrc": (Gemm(c="col", strategy="packing"), WIDE, Edge.MASK),
     "auto_rrr_one_column": (Gemm(), WIDE, Edge.MASK),
+    "auto_rrr_small": (Gemm(), WIDE, "sapphirerapids"),
     "auto_rsr_one_deep_row": (Gemm(b="strided"), WIDE, Edge.MASK),
     "auto_rrr_few_columns": (Gemm(), WIDE, "znver4"),
     "auto_rrr_few_rows": (Gemm(), WIDE, Edge.MASK),
@@ -104,7 +105,7 @@ NESTS: dict[str, tuple[Gemm, Blocking, Edge | str]] = {
 
 
 #: The branches of `auto` in the order in which it decides.
-BRANCHES = ("one_column", "one_deep_row", "few_columns", "few_rows", "more_rows")
+BRANCHES = ("one_column", "small", "one_deep_row", "few_columns", "few_rows", "more_rows")
 
 #: Branches of some kernels only: of a B with any strides, and of vectors with lanes to spare.
 SOMETIMES = {"one_deep_row": "rsr", "few_columns": "few_columns"}
@@ -117,6 +118,8 @@ def one_branch(program: Program, name: str) -> Program:
     """
     kinds = SOMETIMES | {"one_deep_row": "s"} if "sss" in name else SOMETIMES
     branches = [words for words in BRANCHES if kinds.get(words, "") in name]
+    if "spill" in name or "c64" in name:
+        branches.remove("small")  # of tiles with masks, and real numbers
     branch = next((number for number, words in enumerate(branches) if words in name), None)
     if branch is None:
         return program

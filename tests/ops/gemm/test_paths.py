@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from support import rough
 
 import tilewright as tw
+from tilewright.ir.expressions import AnyOf
+from tilewright.ir.interpret import Interpreter
 from tilewright.ir.text import print_program
 from tilewright.machine.catalog import find_machine
 from tilewright.machine.host import host_machine
@@ -15,11 +19,13 @@ from tilewright.machine.machine import Machine
 from tilewright.macro.levels import Cycles
 from tilewright.macro.prediction import Path, Product
 from tilewright.ops.gemm.cut import cut_gemm
-from tilewright.ops.gemm.nest import build_gemm
+from tilewright.ops.gemm.nest import build_gemm, limits_of, small_product
 from tilewright.ops.gemm.paths import GemmPaths
 from tilewright.ops.gemm.problem import Gemm
 from tilewright.ops.gemm.streaming import most_few
-from tilewright.spec.dtype import F32
+from tilewright.spec.dtype import F32, F64, DType
+from tilewright.spec.problem import PRODUCT_SIZES
+from tilewright.threads.pool import TEAM_WORK
 
 PROBLEM = Gemm(dtype="f32", a="strided", b="strided", c="strided")
 ZEN4 = find_machine("znver4")
@@ -407,3 +413,28 @@ def test_operands_in_place_have_the_tile_that_loads_least(
     assert usual.nest_in_place(Product.contiguous(*sizes)) == usual.nest
     apart = Product.contiguous(*sizes)._replace(rs_b=1, cs_b=sizes[2])
     assert paths.nest_in_place(apart) == paths.nest, "B is copied one panel at a time"
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize("name", ["haswell", "znver4", "znver5", "sapphirerapids", "cascadelake", "a64fx"])
+def test_small_products_have_no_other_path_than_the_one_in_place(name: str, dtype: DType) -> None:
+    """So the kernel may take it before it asks about any other; of larger ones it asks."""
+    machine, problem = find_machine(name), Gemm(dtype=dtype)
+    paths = GemmPaths.of(problem, machine)
+    small = small_product(paths.nest, limits_of(paths.nest, machine))
+    assert small is not None
+    run, draw = Interpreter({}, {}), random.Random(name)
+    found = 0
+    for _ in range(1500):
+        m, n, k = draw.randrange(72), draw.randrange(72), draw.randrange(270)
+        gaps = [draw.choice((0, 0, 1, draw.randrange(300), 1024)) for _ in range(3)]
+        rows_of_a = draw.choice((k + gaps[0], 1024, 4096))
+        product = Product(m, n, k, rows_of_a, draw.choice((1, 1, 1, 2)), n + gaps[1], 1, n + gaps[2], 1)
+        if draw.random() < 0.1:
+            product = product._replace(rs_b=1, cs_b=k)
+        names = dict(zip(PRODUCT_SIZES, product, strict=True))
+        if run.holds(AnyOf((small,)), names):
+            found += 1
+            assert paths.chosen(product) is Path.IN_PLACE, product
+            assert m * n * k < TEAM_WORK, "no team would share its tasks"
+    assert found > 400

@@ -19,7 +19,7 @@ from tilewright.ir.nodes import (
     TileEpilogue,
     TileMatmul,
 )
-from tilewright.machine.isa import MATRIX_MULTIPLY, Edge, Isa, TileFma
+from tilewright.machine.isa import MATRIX_MULTIPLY, SUMS_OF_A_CHAIN, Edge, Isa, TileFma
 from tilewright.machine.machine import Machine
 from tilewright.macro.blocking import PACKED_ROWS, SUMS_COLUMNS, SUMS_ROWS, Blocking
 from tilewright.macro.cost import STREAMED_ROWS, InPlaceLimits, in_place_limits
@@ -69,6 +69,11 @@ LINES_OF_ROWS = 2
 LANES_OF_COLUMNS = 8
 LINES_BY_LANES_OF_COLUMNS = 1024
 DEPTH_OF_COLUMNS = 64
+#: Rows and columns of small products: such have no other path than the one in place (few columns want as many
+#: rows, lanes of `LANES_OF_COLUMNS`), and no team (`TEAM_WORK`).
+SMALL_SIDE = 64
+#: Rows of B that are less than this part of a way of L1 apart share no set of it, whatever the path asks.
+CROWDED_PART = 4
 #: Complex columns, each of which is two real ones, that are computed so: complex64 of 1000x1x1000 took 902 us
 #: with B in panels and takes 413, 200x1x200 40 and 13 to 15 (Emerald Rapids).
 COMPLEX_COLUMNS = 1
@@ -296,13 +301,61 @@ def _tall_tiles(
     return decide(AnyOf((condition,)), walk_columns(nest, nest.column_in_place()), body)
 
 
+def small_product(nest: Nest, limits: InPlaceLimits) -> AllOf | None:
+    """The condition of small products, which take `Path.IN_PLACE` by one task; None if a nest has none."""
+    if not nest.uniform or nest.carries or nest.edge is not Edge.MASK:
+        return None
+    sizes, small = nest.sizes, Constant(SMALL_SIDE)
+    return AllOf(
+        (
+            *ones(sizes.cs_a, sizes.cs_b),
+            Compare(Relation.LT, Constant(1), sizes.m),
+            Compare(Relation.LT, sizes.m, small),
+            Compare(Relation.LT, Constant(1), sizes.n),
+            Compare(Relation.LE, sizes.n, small),
+            Compare(Relation.LE, sizes.n, sizes.rs_b),
+            Compare(Relation.LT, sizes.rs_b, Constant(limits.one_set // CROWDED_PART)),
+            Compare(Relation.LE, sizes.k, Constant(SUMS_OF_A_CHAIN)),
+        )
+    )
+
+
+def _small(
+    nest: Nest, limits: InPlaceLimits, machine: Machine, body: tuple[Statement, ...]
+) -> tuple[Statement, ...]:
+    """Small products in place, without tasks, before any other question is asked; else a given body.
+
+    The questions of all paths and the division into tasks are 300 instructions, as long as a product of 16³.
+    """
+    condition = small_product(nest, limits)
+    if condition is None:
+        return body
+    found, wide = _without_tasks(nest), WideTiles.of(nest, machine)
+    for choice in reversed(wide.in_place if wide else ()):
+        found = decide(choice.condition, _without_tasks(choice.nest), found)
+    return decide(AnyOf((condition,)), found, body)
+
+
+def _without_tasks(nest: Nest) -> tuple[Statement, ...]:
+    """Column after column of tiles in place."""
+    columns = Loop("j", Constant(0), nest.sizes.n, Constant(nest.columns_step), nest.column_in_place())
+    return (nest.depth_loop(columns),)
+
+
 def _auto(nest: Nest, limits: InPlaceLimits, machine: Machine, only: Path | None) -> tuple[Statement, ...]:
     """The first path whose condition holds, or one path whatever the sizes."""
     *others, last = paths_of(nest, limits, machine)
     if only is not None:
         return next((choice.body for choice in others if choice.path is only), last.body)
-    body = last.body
-    for choice in reversed(others):
+    # Dot products come first: they have a summation order of their own.
+    dots = [choice for choice in others if choice.path is Path.DOTS]
+    body = _chosen(others[len(dots) :], last.body)
+    return _chosen(dots, _small(nest, limits, machine, body))
+
+
+def _chosen(choices: list[PathChoice], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """The first choice whose condition holds, else other statements."""
+    for choice in reversed(choices):
         assert choice.condition is not None
         body = decide(choice.condition, choice.body, body)
     return body
