@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -42,6 +43,25 @@ def optimise_module(module: Any, target_machine: Any) -> None:
     with preparing:
         builder = _builder(target_machine, 3, vectors=True)
         builder.getModulePassManager().run(module, builder)
+
+
+def optimise_beside(module: Any, target_machine: Any) -> threading.Thread:
+    """LLVM's -O3 on a thread, which is started; its caller uses neither before it has joined that.
+
+    The module has a context of its own, and the thread calls LLVM without llvmlite's lock (see
+    `llvm/generation.py`). A process that ends before the thread must end without LLVM's own finalisation.
+    """
+    with preparing:
+        builder = _builder(target_machine, 3, vectors=True)
+        manager = builder.getModulePassManager()
+    run = llvm.ffi.lib.LLVMPY_RunNewModulePassManager._cfn  # noqa: SLF001 - behind the wrapper with the lock
+
+    def work(_alive: Any = target_machine) -> None:
+        run(manager, module, builder)
+
+    thread = threading.Thread(target=work, name="tilewright-o3", daemon=True)
+    thread.start()
+    return thread
 
 
 def drop_unused(module: Any, target_machine: Any) -> None:

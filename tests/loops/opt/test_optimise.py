@@ -7,8 +7,10 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -22,10 +24,11 @@ from tilewright.errors import (
     ThreadsNotOnTarget,
 )
 from tilewright.llvm.backends import initialize
-from tilewright.llvm.canonical import optimise_module
+from tilewright.llvm.canonical import optimise_beside, optimise_module
 from tilewright.llvm.jit import Linked
+from tilewright.llvm.matrix import PREFIX
 from tilewright.loops.llvm.module import read_module
-from tilewright.loops.opt import child
+from tilewright.loops.opt import child, work
 from tilewright.loops.opt.machines import machine_of
 from tilewright.loops.opt.optimise import optimise
 from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions
@@ -49,6 +52,90 @@ def optimised(
 
 
 HOST = ProductOptions(target=host_machine())
+
+
+@pytest.fixture
+def ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[threading.Thread]]:
+    """Modules of any length are optimised while they are searched; the threads that do it."""
+    started: list[threading.Thread] = []
+
+    def noted(module: Any, target: Any) -> threading.Thread:
+        started.append(optimise_beside(module, target))
+        return started[-1]
+
+    monkeypatch.setattr(work, "AHEAD_BYTES", 0)
+    monkeypatch.setattr(work, "optimise_beside", noted)
+    monkeypatch.setattr(work, "default_thread_count", lambda *_: 2)
+    yield started
+    for thread in started:
+        thread.join()
+
+
+#: A module whose one loop is no product, and which -O3 changes.
+SUM = """
+define float @sum(ptr %x, i64 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %loop]
+  %s = phi float [0.0, %entry], [%more, %loop]
+  %place = getelementptr inbounds float, ptr %x, i64 %i
+  %value = load float, ptr %place
+  %more = fadd fast float %s, %value
+  %next = add nuw nsw i64 %i, 1
+  %again = icmp slt i64 %next, %n
+  br i1 %again, label %loop, label %end
+end:
+  ret float %more
+}
+"""
+
+
+@pytest.mark.parametrize("form", OutputFormat, ids=lambda form: form.value)
+def test_a_module_without_products_is_optimised_while_it_is_searched(
+    ahead: list[threading.Thread], form: OutputFormat
+) -> None:
+    request = Work(SUM.encode(), "a.ll", form, HOST)
+    found = optimise_here(request)
+    assert len(ahead) == 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work, "AHEAD_BYTES", 1 << 30)
+        assert found == optimise_here(request)
+    assert len(ahead) == 1
+    assert form is not OutputFormat.LL or "<" in found.text, "vectors"
+
+
+def test_where_there_is_a_product_that_was_in_vain(ahead: list[threading.Thread]) -> None:
+    found = optimise_here(Work(PRODUCT.encode(), "a.ll", OutputFormat.LL, HOST))
+    assert len(ahead) == 1
+    assert found.remarks == optimised().remarks
+    assert found.text == optimised(options=HOST).text
+
+
+@pytest.mark.parametrize(
+    ("source", "dump", "threads"),
+    [
+        (SUM, True, 2),
+        (SUM, False, 1),
+        (f"{SUM}declare <4 x float> {PREFIX}transpose.v4f32(<4 x float>, i32 immarg, i32 immarg)", False, 2),
+    ],
+    ids=["dump", "one core", "matrices"],
+)
+def test_what_is_not_optimised_while_it_is_searched(
+    ahead: list[threading.Thread], monkeypatch: pytest.MonkeyPatch, source: str, dump: bool, threads: int
+) -> None:
+    monkeypatch.setattr(work, "default_thread_count", lambda *_: threads)
+    optimise_here(Work(source.encode(), "a.ll", OutputFormat.LL, HOST, dump))
+    assert not ahead
+
+
+@pytest.mark.parametrize("forks", [False, True])
+def test_a_process_may_end_before_its_thread(forks: bool) -> None:
+    """A product among many functions: the answer is there long before all of them are optimised twice."""
+    bulk = "".join(SUM.replace("@sum", f"@sum{number}") for number in range(300))
+    found = optimise(PRODUCT + bulk, options=HOST, forks=forks)
+    assert [remark.replaced for remark in found.remarks[:4]] == [True, False, True, False]
+    assert found.text.count("define float @sum") == 300
 
 
 def test_a_line_for_each_nest() -> None:

@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import pickle
 import re
 import sys
+import threading
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
 from tilewright.errors import NotAModule, TargetNotOfModule, TilewrightError
 from tilewright.llvm.backends import initialize, initialize_assembler
-from tilewright.llvm.canonical import drop_unused, optimise_module
+from tilewright.llvm.canonical import drop_unused, optimise_beside, optimise_module
 from tilewright.llvm.matrix import PREFIX, lower_matrices
 from tilewright.loops.nests.nest import Where
 from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions, Remark
 from tilewright.loops.opt.rewrite import rewrite
 from tilewright.machine.arch import triple_arch
+from tilewright.machine.host import default_thread_count, host_facts
 from tilewright.preparing import preparing
 from tilewright.records import dataclass
+from tilewright.settings import read_settings
 
 #: Magic numbers of LLVM bitcode: plain, and in Apple's wrapper.
 _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 
 #: Code generation level, that of -O3.
 _CODE_LEVEL = 3
+
+#: Bytes of a source from which its -O3 is begun before the search has ended: 30 ms of it, as text.
+AHEAD_BYTES = 1 << 16
 
 #: Recursion limit of Python: longer chains of values are refused before the C stack overflows.
 RECURSION = 5_000
@@ -51,12 +58,15 @@ def optimise_here(work: Work) -> Optimised:
     ------
     NotAModule : the source is not valid LLVM IR.
     """
+    ahead = _Ahead.of(work)
     module = read_module_of(work)
     target = target_machine_of(module, work)
     found = rewrite(module, target, work.options)
+    if found.module is None and ahead is not None:
+        return _answered(ahead.finished(), ahead.target, work, found.remarks)
     finished = module if found.module is None else found.module
     dumps = (("shaped", found.shaped), ("spliced", str(finished))) if work.dump else ()
-    if any(f"@{one.name}".startswith(PREFIX) for one in finished.functions):
+    if _has_matrices(finished):
         # What is left of matrix intrinsics: code generation would abort.
         lower_matrices(finished, target)
     optimise_module(finished, target)
@@ -64,19 +74,62 @@ def optimise_here(work: Work) -> Optimised:
         # After optimisation: kernels keep the form in which they are tested.
         found.splicer.link_kernels(finished)
         drop_unused(finished, target)
+    return _answered(finished, target, work, found.remarks, dumps)
+
+
+def _has_matrices(module: Any) -> bool:
+    return any(f"@{one.name}".startswith(PREFIX) for one in module.functions)
+
+
+def _answered(
+    module: Any,
+    target: Any,
+    work: Work,
+    remarks: tuple[Remark, ...],
+    dumps: tuple[tuple[str, str], ...] = (),
+) -> Optimised:
     with preparing:
-        return Optimised(_written(finished, target, work.form), found.remarks, dumps)
+        return Optimised(_written(module, target, work.form), remarks, dumps)
 
 
-def read_module_of(work: Work) -> Any:
+class _Ahead(NamedTuple):
+    """LLVM's -O3 of a module on a thread, while its loops are searched: most modules have no products.
+
+    The work is in vain where a product is found. The process ends then whether or not the thread has.
+    """
+
+    module: Any
+    target: Any
+    thread: threading.Thread
+
+    @classmethod
+    def of(cls, work: Work) -> _Ahead | None:
+        """Starts it for a long module, if there is a core for it."""
+        settings = read_settings()
+        alone = default_thread_count(settings, host_facts(settings)) < 2
+        if alone or work.dump or len(work.source) < AHEAD_BYTES:
+            return None
+        module = read_module_of(work, llvm.create_context())
+        if _has_matrices(module):
+            return None
+        target = target_machine_of(module, work)
+        return cls(module, target, optimise_beside(module, target))
+
+    def finished(self) -> Any:
+        """The module, when it has been optimised."""
+        self.thread.join()
+        return self.module
+
+
+def read_module_of(work: Work, context: Any = None) -> Any:
     """LLVM's module of the source, verified; a module without a target is compiled for this machine."""
     initialize()
     initialize_assembler()
     try:
         if work.source.startswith(_BITCODE):
-            module = llvm.parse_bitcode(work.source)
+            module = llvm.parse_bitcode(work.source, context)
         else:
-            module = llvm.parse_assembly(work.source.decode())
+            module = llvm.parse_assembly(work.source.decode(), context)
         module.verify()
     except (RuntimeError, UnicodeDecodeError) as error:
         raise _not_a_module(work, error) from error
@@ -168,3 +221,4 @@ def main() -> None:
     work: Work = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the parent
     sys.stdout.buffer.write(answer_to(work))
     sys.stdout.buffer.flush()
+    os._exit(0)  # a thread may be inside of LLVM
