@@ -69,10 +69,11 @@ LINES_OF_ROWS = 2
 LANES_OF_COLUMNS = 8
 LINES_BY_LANES_OF_COLUMNS = 1024
 DEPTH_OF_COLUMNS = 64
-#: Rows and columns of small products: such have no other path than the one in place (few columns want as many
-#: rows, lanes of `LANES_OF_COLUMNS`), and no team (`TEAM_WORK`).
+#: Rows and columns of small products. Few columns ask for as many rows (`LINES_BY_LANES_OF_COLUMNS`), and a
+#: team for more work (`TEAM_WORK`): small products have no path but the one in place.
 SMALL_SIDE = 64
-#: Rows of B that are less than this part of a way of L1 apart share no set of it, whatever the path asks.
+#: Rows of B that are less than this part of a way of L1 apart are never crowded: paths ask for a half of it
+#: and for a quarter.
 CROWDED_PART = 4
 #: Complex columns, each of which is two real ones, that are computed so: complex64 of 1000x1x1000 took 902 us
 #: with B in panels and takes 413, 200x1x200 40 and 13 to 15 (Emerald Rapids).
@@ -325,7 +326,8 @@ def _small(
 ) -> tuple[Statement, ...]:
     """Small products in place, without tasks, before any other question is asked; else a given body.
 
-    The questions of all paths and the division into tasks are 300 instructions, as long as a product of 16³.
+    The questions of all paths and the division into tasks are some 300 instructions, which take as long as a
+    product of 16³.
     """
     condition = small_product(nest, limits)
     if condition is None:
