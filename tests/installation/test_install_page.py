@@ -15,11 +15,11 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "install.md
 
 
 def test_its_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
-    a, b = np.ones((2, 64, 64), np.float32)
+    a, b = np.ones((2, 96, 96), np.float32)
     names: dict[str, Any] = {"np": np, "tw": tw, "a": a, "b": b}
     for block in re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
         exec(block, names)
-    np.testing.assert_array_equal(names["c"], 64)
+    np.testing.assert_array_equal(names["c"], 96)
     text = capsys.readouterr().out
     assert "in NumPy's own loop" in text
     assert "numpy.matmul float32" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from shares import EVERY_TEST_RUNS
 from tiers import each_value
 
 import tilewright as tw
+from tilewright.installation import thresholds
 from tilewright.installation.rows import LETTERS, PRODUCTS
 from tilewright.installation.state import state
 from tilewright.ops.gemm.exact_sizes import key_of, slot_number
@@ -148,7 +150,7 @@ def test_parts_of_elements_as_strides_stay_with_numpy() -> None:
 
 
 def test_counts_and_explanations() -> None:
-    a = np.ones((64, 64), np.float32)
+    a = np.ones((96, 96), np.float32)
     assert "install() was not called" in tw.explain(np.matmul, a, a).strategy
     with tw.installed():
         rows = {one.function: one for one in tw.show_calls()}
@@ -197,9 +199,9 @@ def test_batches_of_one_shape_get_a_kernel_of_its_sizes(letter: str) -> None:
 
 
 def test_single_products_that_recur_get_one_too() -> None:
-    a, b = numbers(np.random.default_rng(4), (19, 16), "f"), numbers(np.random.default_rng(5), (16, 21), "f")
+    a, b = numbers(np.random.default_rng(4), (19, 16), "F"), numbers(np.random.default_rng(5), (16, 21), "F")
     with tw.installed():
-        assert tw.explain(np.matmul, a, b).kernel.startswith("gemm_f32")
+        assert tw.explain(np.matmul, a, b).kernel.startswith("gemm_c64")
         first = a @ b
         for _ in range(PRODUCTS_TO_REPAY):
             a @ b
@@ -264,11 +266,40 @@ def test_threads_share_kernels_of_exact_sizes() -> None:
     assert not wrong
 
 
+@pytest.mark.parametrize(("letter", "bits"), [("f", 512), ("d", 512), ("F", 512), ("l", 512), ("f", 256)])
+def test_small_products_stay_with_a_blas_that_has_kernels_for_them(
+    letter: str, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenBLAS has such with AVX-512, for two types; batches go on to kernels of their sizes."""
+    machine = SimpleNamespace(isa=SimpleNamespace(vector_bits=bits))
+    monkeypatch.setattr(thresholds, "host_machine", lambda: machine)
+    stays = letter in "fd" and bits == 512
+    with tw.installed():
+        loops = state().loops
+        assert loops is not None
+        row = loops.table.rows[LETTERS.index(letter)]
+        try:
+            loops.limit(row, letter)
+            for size, kept in ((64, stays), (80, False)):
+                a = np.ones((size, size), letter)
+                before = taken(loops, letter)
+                a @ a
+                assert (taken(loops, letter) == before) is kept
+                assert (tw.explain(np.matmul, a, a).kernel == "NumPy's own") is kept
+            several = np.ones((3, 64, 64), letter)
+            before = taken(loops, letter)
+            several @ several
+            assert taken(loops, letter) > before
+        finally:
+            monkeypatch.undo()
+            loops.limit(row, letter)
+
+
 #: Shapes of operands, and whether kernels take the product.
 SHAPES = [
-    ("matmul", (64, 64), (64, 64), True),
+    ("matmul", (96, 96), (96, 96), True),
     ("matmul", (64, 4), (4, 64), False),
-    ("matmul", (16, 400), (400, 3), True),
+    ("matmul", (16, 20000), (20000, 3), True),
     ("matmul", (200, 400), (400, 3), False),
     ("matmul", (400, 400), (400,), False),
     ("matmul", (500, 5, 5), (500, 5, 5), False),

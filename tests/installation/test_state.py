@@ -125,7 +125,7 @@ LOOP: Any = ctypes.CFUNCTYPE(None, *(ctypes.c_void_p,) * 4)
 def test_loops_of_others_above_ours_stay() -> None:
     """They call ours, which then call NumPy's; later they put ours back, which must not call themselves."""
     tw.uninstall()
-    matmul, a = np.matmul, np.ones((70, 70), np.float32)
+    matmul, a = np.matmul, np.ones((90, 90), np.float32)
     calls = []
     tw.install()
     former = replace_loop(matmul, "f", 1)
@@ -139,23 +139,23 @@ def test_loops_of_others_above_ours_stay() -> None:
     replace_loop(matmul, "f", ctypes.cast(above, ctypes.c_void_p).value or 0)
     tw.uninstall()
     counts = taken(state().loops, "f")
-    np.testing.assert_array_equal(a @ a, 70)
+    np.testing.assert_array_equal(a @ a, 90)
     assert calls == [1]
     assert taken(state().loops, "f") == counts
     with tw.installed():  # ours are below
-        np.testing.assert_array_equal(a @ a, 70)
+        np.testing.assert_array_equal(a @ a, 90)
         assert taken(state().loops, "f") == counts + 1
         np.testing.assert_array_equal(a[:1, :1] @ a[:1, :1], 1)
     assert len(calls) == 3
     replace_loop(matmul, "f", former)
-    np.testing.assert_array_equal(a @ a, 70)
+    np.testing.assert_array_equal(a @ a, 90)
     with tw.installed():
-        np.testing.assert_array_equal(a @ a, 70)
+        np.testing.assert_array_equal(a @ a, 90)
         np.testing.assert_array_equal(a[:1, :1] @ a[:1, :1], 1)  # passed on
         loops: Any = state().loops
         original = loops.table.rows[LETTERS.index("f")].old[0]
     replace_loop(matmul, "f", original)
-    np.testing.assert_array_equal(a @ a, 70)
+    np.testing.assert_array_equal(a @ a, 90)
 
 
 def test_subinterpreters_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

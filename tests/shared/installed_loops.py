@@ -31,6 +31,7 @@ def taking_everything() -> Iterator[Any]:
         for row in loops.table.rows:
             row.least[:] = [least if least == NEVER else 1 for least in row.least]
             row.least_product = row.least_depth = row.least_side = row.least_columns = 1
+            row.least_alone = 1
         for name in _LIMITS:
             setattr(names, name, 1)
         try:

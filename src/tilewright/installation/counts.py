@@ -133,8 +133,11 @@ class _Sizes(NamedTuple):
         if rows * columns * self.depth < limits.least_product:
             return False
         joined = (rows, columns) != (self.rows, self.columns)
-        if joined and (min(rows, columns) > 1 or self.rows * self.columns * self.depth <= MOST_JOINED):
+        work = self.rows * self.columns * self.depth
+        if joined and (min(rows, columns) > 1 or work <= MOST_JOINED):
             return True
+        if self.batch == 1 and work < limits.least_alone:
+            return False
         flat = columns < limits.least_columns and rows > limits.few_rows
         return self.depth >= limits.least_depth and min(rows, columns) >= limits.least_side and not flat
 

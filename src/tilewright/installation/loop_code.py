@@ -89,6 +89,8 @@ def _emit_stub(
     row = f.at(table, LoopTable.rows.offset + place * ctypes.sizeof(LoopRow))
     sizes = [f.word(f.arguments["dimensions"], 8 * index) for index in range(len(product.dims) + 1)]
     least = f.word(row, LoopRow.least.offset + 8 * number)
+    alone = f.maximum(least, f.word(row, LoopRow.least_alone))
+    least = f.select(f.icmp("==", sizes[0], 1), alone, least)
     enabled = f.icmp("!=", f.word(table, LoopTable.enabled), 0)
     large = f.and_(enabled, f.icmp(">=", reduce(f.mul, sizes), least))
     with f.when(large):
@@ -182,6 +184,8 @@ class _Loop(Entry):
         joined = self.and_(self.icmp(">", before.number, 1), self.icmp("==", c.batch, 1))
         of_vectors = self.and_(self.icmp("==", before.side, 1), self.icmp(">", side, 1))
         small = self.icmp("<=", before.work, MOST_JOINED)
+        large = self.icmp(">=", work, self.word(self.row, LoopRow.least_alone))
+        alone = self.and_(alone, self.or_(large, self.icmp(">", before.number, 1)))
         return self.and_(enough, self.or_(alone, self.and_(joined, self.or_(of_vectors, small))))
 
     def require_apart(self, given: tuple[MatrixValues, ...], c: MatrixValues, shift: Value) -> None:

@@ -59,6 +59,7 @@ class LoopRow(EntryRow):
         ("least_side", ctypes.c_int64),
         ("least_columns", ctypes.c_int64),
         ("few_rows", ctypes.c_int64),
+        ("least_alone", ctypes.c_int64),
         ("taken", ctypes.c_int64 * len(PRODUCTS)),  # calls of loops
         ("passed_on", ctypes.c_int64 * len(PRODUCTS)),
         ("refused", ctypes.c_int64),  # no kernel can be had
