@@ -43,7 +43,7 @@ class ShapeThresholds(NamedTuple):
     least_side : of rows and of columns; BLAS has routines for vectors.
     least_columns : of C, except where it has few rows.
     few_rows : as many.
-    least_alone : multiply-adds of one product that is no batch.
+    least_alone : multiply-adds of a product that is in no batch.
     """
 
     least_product: int
@@ -54,7 +54,8 @@ class ShapeThresholds(NamedTuple):
     least_alone: int
 
 
-#: Multiply-adds of one product where BLAS has kernels for small ones: OpenBLAS with AVX-512, for two types.
+#: Multiply-adds of a product in no batch where BLAS has kernels for small ones: OpenBLAS with AVX-512, for two
+#: types, sgemm's and dgemm's.
 #: NumPy's time over that under the installation was 0.90 for 16x16x16 to 32x32x32, 0.93 for 64x64x64, 0.96 to
 #: 1.0 for 96x96x96, and with kernels of exact sizes 0.99, 0.99 and 1.04 for 16, 32 and 64 (float32, Emerald
 #: Rapids).

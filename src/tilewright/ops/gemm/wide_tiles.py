@@ -98,8 +98,8 @@ def _with_tile(nest: Nest, tile: RegisterTile) -> Nest:
 def _in_place(nest: Nest, tiles: tuple[RegisterTile, ...], machine: Machine) -> Iterator[TilesInPlace]:
     """Wide tiles for operands in place, widest first.
 
-    The tile is taken that loads least in all, where L1 holds a column of B for it. Of two whole tiles of rows
-    the wider B may be anywhere: the usual tile would be one and a third of it, and reads B as often.
+    The tile is taken that loads least in all, where L1 holds a column of B for it. Of rows that are two whole
+    tiles B may be anywhere: 8 and 8 rows read it as often as 12 and 4.
     """
     if not (nest.uniform and nest.edge is Edge.MASK):
         return
