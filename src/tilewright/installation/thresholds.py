@@ -54,11 +54,10 @@ class ShapeThresholds(NamedTuple):
     least_alone: int
 
 
-#: Multiply-adds of a product in no batch where BLAS has kernels for small ones: OpenBLAS with AVX-512, for two
-#: types, sgemm's and dgemm's.
-#: NumPy's time over that under the installation was 0.90 for 16x16x16 to 32x32x32, 0.93 for 64x64x64, 0.96 to
-#: 1.0 for 96x96x96, and with kernels of exact sizes 0.99, 0.99 and 1.04 for 16, 32 and 64 (float32, Emerald
-#: Rapids).
+#: Multiply-adds of a product in no batch where BLAS has kernels for small ones: OpenBLAS with AVX-512, in
+#: sgemm and dgemm. NumPy's time over that under the installation was 0.90 for 16x16x16 to 32x32x32, 0.93 for
+#: 64x64x64, 0.96 to 1.0 for 96x96x96, and with kernels of exact sizes 0.99, 0.99 and 1.04 for 16, 32 and 64
+#: (float32, Emerald Rapids).
 _SMALL_OF_BLAS, _SMALL_LETTERS, _SMALL_BITS = 80**3, "fd", 512
 
 #: Bytes of a row of C: less leaves most of a register tile of AVX2 or AVX-512 unused.
