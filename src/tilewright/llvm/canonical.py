@@ -7,6 +7,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from tilewright.llvm.generation import without_lock
 from tilewright.preparing import preparing
 
 #: Local variables become values, arithmetic and branches take their usual form, loops get a block in front
@@ -48,13 +49,13 @@ def optimise_module(module: Any, target_machine: Any) -> None:
 def optimise_beside(module: Any, target_machine: Any) -> threading.Thread:
     """LLVM's -O3 on a thread, which is started; its caller uses neither before it has joined that.
 
-    The module has a context of its own, and the thread calls LLVM without llvmlite's lock (see
-    `llvm/generation.py`). A process that ends before the thread must end without LLVM's own finalisation.
+    The module has a context of its own, and the thread calls LLVM without llvmlite's lock, as threads of
+    `llvm/generation.py` do. A process that ends before the thread must end without LLVM's own finalisation.
     """
     with preparing:
         builder = _builder(target_machine, 3, vectors=True)
         manager = builder.getModulePassManager()
-    run = llvm.ffi.lib.LLVMPY_RunNewModulePassManager._cfn  # noqa: SLF001 - behind the wrapper with the lock
+    run = without_lock("LLVMPY_RunNewModulePassManager")
 
     def work(_alive: Any = target_machine) -> None:
         run(manager, module, builder)

@@ -30,6 +30,11 @@ _LEAST_LINES = 200
 _STACK_BYTES = 8 << 20
 
 
+def without_lock(name: str) -> Any:
+    """A function of llvmlite's library by its name, without the lock that llvmlite's wrapper holds."""
+    return getattr(llvm.ffi.lib, name)._cfn  # noqa: SLF001
+
+
 class Job(NamedTuple):
     """A module to compile: its text, and the level of optimisation."""
 
@@ -89,8 +94,7 @@ class Generation:
 
     def run(self, prepared: Sequence[_Prepared], helpers: int) -> list[bytes]:
         """The object files of some modules, which are begun in this order."""
-        # The function behind llvmlite's wrapper, which holds the lock.
-        generate = llvm.ffi.lib.LLVMPY_TargetMachineEmitToMemory._cfn  # noqa: SLF001
+        generate = without_lock("LLVMPY_TargetMachineEmitToMemory")
         waiting = deque(range(len(prepared)))
         buffers: list[Any] = [None] * len(prepared)
 
@@ -160,7 +164,7 @@ def emit_objects(jobs: Sequence[Job], name: str, machine: Machine) -> list[bytes
     """Machine code of some modules, as object files; the same as `emit_object` makes of each."""
     with preparing:
         helpers = min(generation.threads, len(jobs)) - 1
-        lines = sorted(job.text.count("\n") for job in jobs)
+        lines = sorted(job.text.count("\n") for job in jobs)  # others share what is not the longest
         if helpers < 1 or sum(lines[:-1]) < _LEAST_LINES or any(PREFIX in job.text for job in jobs):
             return [emit_object(job.text, name, machine, job.level) for job in jobs]
         compilations.number += len(jobs)

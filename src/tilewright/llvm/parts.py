@@ -120,14 +120,15 @@ def _key_of_stored(key: bytes) -> bytes:
 def _found(key: bytes) -> bytes | None:
     """The object of a part, if this process or the object cache keeps it."""
     store = object_cache()
-    found = _parts.pop(key, None)
+    found = _parts.get(key)
     if found is None and store is not None:
         found = store.load(_key_of_stored(key))
     return found
 
 
 def _keep(key: bytes, part: bytes) -> None:
-    """Keeps the object of a part in this process."""
+    """Keeps the object of a part in this process, as the one used last."""
+    _parts.pop(key, None)
     _parts[key] = part
     if len(_parts) > _MOST_PARTS:
         _parts.popitem(last=False)

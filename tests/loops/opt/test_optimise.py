@@ -25,6 +25,7 @@ from tilewright.errors import (
 )
 from tilewright.llvm.backends import initialize
 from tilewright.llvm.canonical import optimise_beside, optimise_module
+from tilewright.llvm.generation import generation
 from tilewright.llvm.jit import Linked
 from tilewright.llvm.matrix import PREFIX
 from tilewright.loops.llvm.module import read_module
@@ -65,7 +66,7 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[threading.Thread]]:
 
     monkeypatch.setattr(work, "AHEAD_BYTES", 0)
     monkeypatch.setattr(work, "optimise_beside", noted)
-    monkeypatch.setattr(work, "default_thread_count", lambda *_: 2)
+    monkeypatch.setattr(generation, "most", 2)
     yield started
     for thread in started:
         thread.join()
@@ -128,7 +129,7 @@ def test_where_there_is_a_product_that_was_in_vain(ahead: list[threading.Thread]
 def test_what_is_not_optimised_while_it_is_searched(
     ahead: list[threading.Thread], monkeypatch: pytest.MonkeyPatch, source: str, dump: bool, threads: int
 ) -> None:
-    monkeypatch.setattr(work, "default_thread_count", lambda *_: threads)
+    monkeypatch.setattr(generation, "most", threads)
     optimise_here(Work(source.encode(), "a.ll", OutputFormat.LL, HOST, dump))
     assert not ahead
 

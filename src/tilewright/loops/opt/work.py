@@ -17,15 +17,14 @@ import llvmlite.binding as llvm
 from tilewright.errors import NotAModule, TargetNotOfModule, TilewrightError
 from tilewright.llvm.backends import initialize, initialize_assembler
 from tilewright.llvm.canonical import drop_unused, optimise_beside, optimise_module
+from tilewright.llvm.generation import generation
 from tilewright.llvm.matrix import PREFIX, lower_matrices
 from tilewright.loops.nests.nest import Where
 from tilewright.loops.opt.records import Optimised, OutputFormat, ProductOptions, Remark
 from tilewright.loops.opt.rewrite import rewrite
 from tilewright.machine.arch import triple_arch
-from tilewright.machine.host import default_thread_count, host_facts
 from tilewright.preparing import preparing
 from tilewright.records import dataclass
-from tilewright.settings import read_settings
 
 #: Magic numbers of LLVM bitcode: plain, and in Apple's wrapper.
 _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
@@ -105,9 +104,7 @@ class _Ahead(NamedTuple):
     @classmethod
     def of(cls, work: Work) -> _Ahead | None:
         """Starts it for a long module, if there is a core for it."""
-        settings = read_settings()
-        alone = default_thread_count(settings, host_facts(settings)) < 2
-        if alone or work.dump or len(work.source) < AHEAD_BYTES:
+        if generation.threads < 2 or work.dump or len(work.source) < AHEAD_BYTES:
             return None
         module = read_module_of(work, llvm.create_context())
         if _has_matrices(module):
